@@ -1,5 +1,4 @@
-//! Shared state: one value for tools, prompts, templates and completers, the first argument of each
-//! handler.
+//! Shared state: one value for tools, prompts, templates and completers, given to all of them at once.
 //!
 //! `cargo run --example state`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,8 +9,7 @@ use std::{
 };
 
 use oxmcp::{
-    Completing, JsonSchema, Prompt, RequestContext, ResourceTemplate, Result, Server, Tool,
-    testing, with_state,
+    Completing, JsonSchema, RequestContext, ResourceTemplate, Result, Server, Tool, testing,
 };
 use serde_json::json;
 
@@ -24,16 +22,10 @@ impl Notes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // A method is a handler as well: what is shared is its `self`.
+    // A method is a handler as well, and the state is its `self`.
     async fn count(self) -> usize {
         self.open().len()
     }
-}
-
-#[derive(serde::Deserialize, JsonSchema)]
-struct Note {
-    title: String,
-    text: String,
 }
 
 #[derive(serde::Deserialize, JsonSchema)]
@@ -41,17 +33,27 @@ struct Title {
     title: String,
 }
 
-/// With the context of the request, in which it says who has written the note.
-async fn write(notes: Notes, cx: RequestContext, Note { title, text }: Note) {
+/// Write a note.
+#[oxmcp::tool]
+async fn write(
+    #[state] notes: Notes,
+    // It says who has written the note.
+    cx: RequestContext,
+    title: String,
+    text: String,
+) {
     let author = cx.peer_info().map_or("somebody", |client| &client.name);
     notes.open().insert(title, format!("{text} ({author})"));
 }
 
+// By hand, without an attribute, the state comes first.
 async fn read(notes: Notes, Title { title }: Title) -> Option<String> {
     notes.open().get(&title).cloned()
 }
 
-async fn summary(notes: Notes) -> String {
+/// Sum up all notes.
+#[oxmcp::prompt]
+async fn summary(#[state] notes: Notes) -> String {
     let texts: Vec<_> = notes.open().values().cloned().collect();
     format!("Summarize these notes.\n{}", texts.join("\n"))
 }
@@ -63,15 +65,17 @@ async fn titles(notes: Notes, typed: Completing) -> Vec<String> {
 }
 
 fn server(notes: &Notes) -> Server {
-    let notes = || notes.clone();
-    let write = Tool::new("write", "Write a note", with_state(notes(), write));
-    let count = Tool::new("count", "Count notes", with_state(notes(), Notes::count));
-    let summary = Prompt::new("summary", "Sum up all notes", with_state(notes(), summary));
-    let read = ResourceTemplate::new("note://{title}", "note", with_state(notes(), read));
-    Server::new("notes", "1.0.0")
-        .tools([write, count])
-        .prompt(summary)
-        .resource_template(read.complete("title", with_state(notes(), titles)))
+    Server::new("notes", "1.0.0").state(notes.clone(), |s| {
+        let read = ResourceTemplate::new("note://{title}", "note", s.with_state(read));
+        s.tool(write::tool)
+            .tool(Tool::new(
+                "count",
+                "Count notes",
+                s.with_state(Notes::count),
+            ))
+            .prompt(summary::prompt)
+            .resource_template(read.complete("title", s.with_state(titles)))
+    })
 }
 
 #[tokio::main]

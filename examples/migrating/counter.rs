@@ -82,17 +82,12 @@ async fn counter_analysis(
 fn server(counter: &Counter) -> Server {
     Server::new("counter", "1.0.0")
         .instructions("Count with the tools; the prompts say how to reach a goal.")
-        .tools([
-            increment::tool(counter.clone()),
-            decrement::tool(counter.clone()),
-            get_value::tool(counter.clone()),
-            long_task::tool(),
-            sum::tool(),
-        ])
-        .prompts([
-            example_prompt::prompt(),
-            counter_analysis::prompt(counter.clone()),
-        ])
+        .state(counter.clone(), |s| {
+            s.tools([increment::tool, decrement::tool, get_value::tool])
+                .prompt(counter_analysis::prompt)
+        })
+        .tools([long_task::tool(), sum::tool()])
+        .prompt(example_prompt::prompt())
         .resources([
             Resource::text("str:////Users/to/some/path/", "cwd", "/Users/to/some/path/"),
             Resource::text("memo://insights", "memo", "Five things that we know …"),

@@ -60,7 +60,7 @@ fn template(name: &str, text: &'static str) -> Prompt {
         format!("{text} Answer in {language}.\n{about}")
     };
     Prompt::dynamic(name, "Do something with a text", arguments, handler)
-        .argument("language", |a| a.complete(["English", "French", "German"]))
+        .complete("language", ["English", "French", "German"])
 }
 
 async fn show(session: &ClientSession, name: &str, arguments: &[(&str, &str)]) {
@@ -78,7 +78,7 @@ async fn show(session: &ClientSession, name: &str, arguments: &[(&str, &str)]) {
 #[tokio::main]
 async fn main() -> Result<()> {
     let server = Server::new("writer", "1.0.0")
-        .prompt(Prompt::new("poem", "Write poems", poem).argument("topic", |a| a.complete(topics)))
+        .prompt(Prompt::new("poem", "Write poems", poem).complete("topic", topics))
         .prompt(template("summary", "Summarize this."));
 
     let session = testing::connect(&server).await?;

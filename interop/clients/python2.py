@@ -10,6 +10,7 @@ from features import ROOTS, Person, Refused, sample
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.shared.exceptions import MCPDeprecationWarning
+from opentelemetry import trace
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
@@ -84,6 +85,15 @@ class Python2:
         return [plain(params) for params in self._heard]
 
 
+async def check_trace(client: Client) -> None:
+    """A call is made in the trace that the server says it belongs to."""
+    trace_id, sampled = 0x0AF7651916CD43DD8448EB211C80319C, trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    caller = trace.SpanContext(trace_id, 0xB7AD6B7169203331, is_remote=False, trace_flags=sampled)
+    with trace.use_span(trace.NonRecordingSpan(caller)):
+        said = plain(await client.call_tool("trace", {}))
+    assert said["content"][0]["text"] == format(trace_id, "032x"), said
+
+
 def transport(command: str, args: list[str]) -> Any:
     match command:
         case "http":
@@ -125,6 +135,8 @@ async def main() -> None:
         logging_callback=log,
         message_handler=message,
     ) as client:
+        if strict:
+            await check_trace(client)
         await check(Python2(client, heard, updates), strict, person)
 
 

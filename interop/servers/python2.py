@@ -18,6 +18,7 @@ from mcp.types import (
     SamplingMessage,
     TextContent,
 )
+from opentelemetry.trace import get_current_span
 
 from features import Sure, Which, memos, offer, possible
 
@@ -36,6 +37,12 @@ async def touch(ctx: Context) -> str:
     memos["greeting"] = "hello again"
     await ctx.notify_resource_updated("memo://greeting")
     return "touched"
+
+
+@server.tool()
+async def trace() -> str:
+    """Say which trace the call belongs to."""
+    return format(get_current_span().get_span_context().trace_id, "032x")
 
 
 @server.completion()

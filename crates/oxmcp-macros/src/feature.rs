@@ -315,11 +315,11 @@ fn handler(facade: &str, function: &Function) -> TokenStream {
                 call.extend(fill("NAME,", Span::mixed_site(), &holes));
             }
             Purpose::State => {
-                let share = format!("{facade}::SharedAs::<TYPE>::share(&NAME),");
+                let share = format!("{facade}::traits::SharedAs::<TYPE>::share(&NAME),");
                 call.extend(fill(&share, at, &holes));
             }
             Purpose::Context => {
-                let of = format!("<TYPE as {facade}::HandlerContext>::of(__context),");
+                let of = format!("<TYPE as {facade}::traits::HandlerContext>::of(__context),");
                 call.extend(fill(&of, at, &holes));
             }
         }

@@ -3,29 +3,45 @@
 
 use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 
-use crate::tokens::{fill, punct, regroup, split_at_commas, without_comma};
+use crate::tokens::{fill, flatten, punct, regroup, split_at_commas, without_comma};
 
-/// The fields of `{ .. }`, each with an attribute that says which one it is.
-pub(crate) fn number(fields: TokenStream, private: &str) -> TokenStream {
+/// The fields of `{ .. }`, each with an attribute that says which one it is. Adds the types that must have a schema.
+pub(crate) fn number(
+    fields: TokenStream,
+    private: &str,
+    types: &mut Vec<TokenStream>,
+) -> TokenStream {
     let mut output = TokenStream::new();
     for (index, field) in split_at_commas(fields).into_iter().enumerate() {
-        let (marker, ty) = match checked_type(&field) {
-            Some(ty) => (format!("declared_as::<{index}, TYPE>"), ty),
-            None => (format!("declared::<{index}>"), TokenStream::new()),
-        };
-        let marker = format!("#[schemars(transform = {private}::{marker})]");
-        // Under the type is where the compiler tells of one without a schema.
-        let first = ty.clone().into_iter().next();
-        let at = first.map_or_else(Span::call_site, |token| token.span());
-        let span = Span::call_site().located_at(at);
-        output.extend(fill(&marker, span, &[("TYPE", ty)]));
+        let marker = format!("#[schemars(transform = {private}::declared::<{index}>)]");
+        output.extend(fill(&marker, Span::call_site(), &[]));
+        types.extend(checked_type(&field));
         output.extend(field);
     }
     output
 }
 
+/// Code that wants a schema of each type. The derive of schemars asks for the same, but what is said then does not say what to do.
+pub(crate) fn check(types: &[TokenStream], private: &str) -> TokenStream {
+    let mut calls = TokenStream::new();
+    for ty in types {
+        // Under the type is where the compiler tells of one without a schema.
+        let first = ty.clone().into_iter().next();
+        let at = first.map_or_else(Span::call_site, |token| token.span());
+        let span = Span::call_site().located_at(at);
+        let call = format!("{private}::has_schema::<TYPE>();");
+        calls.extend(fill(&call, span, &[("TYPE", ty.clone())]));
+    }
+    let code = "const _: () = { #[allow(dead_code)] fn fields() { CALLS } };";
+    fill(code, Span::call_site(), &[("CALLS", calls)])
+}
+
 /// The variants of an enum, with the fields of those that have names numbered.
-pub(crate) fn number_variants(variants: TokenStream, private: &str) -> TokenStream {
+pub(crate) fn number_variants(
+    variants: TokenStream,
+    private: &str,
+    types: &mut Vec<TokenStream>,
+) -> TokenStream {
     let mut after_name = false;
     variants
         .into_iter()
@@ -34,7 +50,7 @@ pub(crate) fn number_variants(variants: TokenStream, private: &str) -> TokenStre
                 std::mem::replace(&mut after_name, matches!(token, TokenTree::Ident(_)));
             match token {
                 TokenTree::Group(group) if is_fields && group.delimiter() == Delimiter::Brace => {
-                    TokenTree::Group(regroup(&group, number(group.stream(), private)))
+                    TokenTree::Group(regroup(&group, number(group.stream(), private, types)))
                 }
                 other => other,
             }
@@ -42,7 +58,8 @@ pub(crate) fn number_variants(variants: TokenStream, private: &str) -> TokenStre
         .collect()
 }
 
-/// The type of a field, which must have a schema, unless an attribute says what the schema is made `with`.
+/// The type of a field, which must have a schema, unless an attribute says what the schema is made `with`. What is said in terms of `Self`
+/// cannot be named elsewhere.
 fn checked_type(field: &[TokenTree]) -> Option<TokenStream> {
     let mut attributes = field.iter().filter_map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
@@ -58,6 +75,10 @@ fn checked_type(field: &[TokenTree]) -> Option<TokenStream> {
     let colon = field
         .iter()
         .position(|token| punct(Some(token)) == Some(':'))?;
-    let ty = without_comma(field.get(colon + 1..)?);
-    Some(ty.iter().cloned().collect())
+    let ty: TokenStream = without_comma(field.get(colon + 1..)?)
+        .iter()
+        .cloned()
+        .collect();
+    let is_named = |token: &TokenTree| token.to_string() != "Self";
+    flatten(ty.clone()).iter().all(is_named).then_some(ty)
 }

@@ -3,6 +3,7 @@
 //! That derive speaks of a crate `schemars`, which the user's crate need not know. What is emitted is
 //!
 //! ```text
+//! const _: () = { fn fields() { ::oxmcp::__private::has_schema::<f64>(); .. } };
 //! const _: () = {
 //!     #[derive(::oxmcp::__private::schemars::JsonSchema)]
 //!     #[::oxmcp::__private::__erase]
@@ -19,7 +20,7 @@ use proc_macro::{Delimiter, Group, Punct, Spacing, Span, TokenStream, TokenTree}
 
 use crate::{
     fields,
-    tokens::{Mistake, regroup},
+    tokens::{Mistake, punct, regroup},
 };
 
 /// What stands before the fields of the item.
@@ -116,18 +117,25 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
         )
         .into_tokens();
     };
+    let is_generic = tokens.iter().any(|token| punct(Some(token)) == Some('<'));
+    let mut types = Vec::new();
     item.extend(tokens.into_iter().map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
             let stream = match header.kind {
-                Kind::Struct => fields::number(group.stream(), &private),
-                Kind::Enum => fields::number_variants(group.stream(), &private),
+                Kind::Struct => fields::number(group.stream(), &private, &mut types),
+                Kind::Enum => fields::number_variants(group.stream(), &private, &mut types),
             };
             TokenTree::Group(regroup(&group, stream))
         }
         other => other,
     }));
     let block = TokenTree::Group(Group::new(Delimiter::Brace, item));
-    let mut output: TokenStream = "const _: () =".parse().expect("these are Rust tokens");
+    // Before the other, so that the first that the compiler says of a type without a schema is in words of ours.
+    let mut output = TokenStream::new();
+    if !is_generic {
+        output.extend(fields::check(&types, &private));
+    }
+    output.extend("const _: () =".parse::<TokenStream>());
     output.extend([block, TokenTree::Punct(Punct::new(';', Spacing::Alone))]);
     output
 }

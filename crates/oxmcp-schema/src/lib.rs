@@ -62,7 +62,7 @@ pub mod __private {
     pub use oxmcp_macros::__erase;
     pub use schemars;
 
-    pub use crate::infer::{derived::declared_as, order::declared};
+    pub use crate::infer::{derived::has_schema, order::declared};
 }
 
 /// The items that only the SDK may use: they can change with any release.
@@ -71,6 +71,7 @@ pub mod internal {
     pub use crate::{
         explain::{
             expected::{list, quote_text},
+            integers::{refused_number, without_fractions},
             misspelt::misspelt_property,
             refused::refused_property,
             spelling::nearest,

@@ -38,8 +38,8 @@
 //!
 //! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) write what can be written by hand: a
 //! struct of the arguments, and [`Tool::new`]. A handler is an async function of its input, or of a [`RequestContext`] and its input;
-//! see [`Handler`]. What it may return is listed at [`IntoToolResult`], and what it fails with at [`ToolError`]. What handlers share is
-//! a parameter with `#[state]`, and by hand is given by [`with_state`].
+//! see [`Handler`](traits::Handler). What it may return is listed at [`IntoToolResult`](traits::IntoToolResult), and what it fails with at [`ToolError`]. What handlers share is
+//! a parameter with `#[state]`, which [`Server::state`] gives to all who take it.
 //!
 //! # A client
 //!
@@ -75,8 +75,10 @@
 //! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
+//! | [`trace`] | spans of requests, and one trace on both sides |
 //! | [`testing`] | client and server in one process, and a peer that follows a script |
-//! | [`protocol`] | the types of the protocol, under the specification's names |
+//! | [`protocol`] | the types of the protocol, under the specification's names: [`protocol::Tool`] is what a client reads in a list, and [`Tool`] what a server is given |
+//! | [`traits`] | what handlers may take and return, and other bounds that are rarely named |
 //! | [`Limits`] | the bounds on all that a peer can make grow |
 //!
 //! # Revisions
@@ -158,35 +160,66 @@ pub mod transport;
 
 #[cfg(feature = "client")]
 pub use client::{
-    Accept, Answer, AnswerArguments, CacheMode, CacheOptions, Call, CallOutcome, Client,
-    ClientSession, FeatureKind, IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments,
+    Accept, Answer, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession, FeatureKind,
     Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
-pub use limits::Limits;
+pub use limits::{ClientLimits, HttpLimits, Limits};
 pub use oxmcp_macros::JsonSchema;
 pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
-    IntoSchema, Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
+    Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, CompleterArguments, Completing, FileResources,
-    IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult, IntoToolError,
-    IntoToolResult, OrToolError, Prompt, PromptArguments, PromptInput, Question, Questions, Reply,
-    Resource, ResourceArguments, ResourceTemplate, Server, ServerSession, SessionCall, StateKey,
-    Structured, StructuredContent, TemplateArguments, TemplateInput, TemplateVariables, Tool,
-    ToolArguments, ToolError, ToolInput, Wrapped, file_resources, logging, prompt, resource, tool,
+    ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
+    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
+    StructuredContent, TemplateVariables, Tool, ToolError, Wrapped, file_resources, logging,
+    prompt, resource, tool,
 };
 pub use session::{
-    Handler, HandlerContext, HandlerFuture, IntoError, Progress, ProgressAmount, ReportProgress,
-    RequestContext, SharedAs, StateArguments, middleware, with_state,
+    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;
 pub use transport::{in_memory, stdio};
+
+/// The traits of what is given to the SDK: they say what is allowed, and programs rarely name them.
+///
+/// The types of Rust implement them. A page here is where a function's bound leads to, and says what can stand there.
+///
+/// | | |
+/// |---|---|
+/// | [`Handler`], [`HandlerFuture`], [`HandlerContext`] | functions that can be handlers |
+/// | [`StateArguments`], [`SharedAs`], [`OfState`] | handlers that share a state |
+/// | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | what tools take, return and fail with |
+/// | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | what prompts take and return |
+/// | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | what resources and templates take and return |
+/// | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | what completes, takes and returns |
+/// | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | what the handlers of clients take and return |
+/// | [`IntoError`] | what handlers that are none of tools fail with |
+/// | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
+/// | [`Questions`] | several questions that are asked at once |
+pub mod traits {
+    #[cfg(feature = "client")]
+    pub use crate::client::{
+        AnswerArguments, IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments,
+    };
+    #[cfg(feature = "server")]
+    pub use crate::server::{
+        CompleterArguments, IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult,
+        IntoToolError, IntoToolResult, PromptArguments, PromptInput, Questions, ResourceArguments,
+        TemplateArguments, TemplateInput, ToolArguments, ToolInput,
+    };
+    pub use crate::session::{
+        Handler, HandlerContext, HandlerFuture, IntoError, OfState, ProgressAmount, SharedAs,
+        StateArguments,
+    };
+    #[doc(inline)]
+    pub use oxmcp_schema::IntoSchema;
+}
 
 // So that derived code finds the crate from within it, too.
 extern crate self as oxmcp;

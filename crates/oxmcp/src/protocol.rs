@@ -6,6 +6,10 @@
 //! Structs are open for members that later revisions add, and enums for variants: make them by their constructors,
 //! and set what else there is to set.
 //!
+//! Four names are here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. Here they are what a list shows to a
+//! client, data that can be written and read. At the root they are what a server is given, with the functions that do the work;
+//! what is here they make of themselves.
+//!
 //! ```
 //! use oxmcp::protocol::{Tool, ToolAnnotations};
 //!

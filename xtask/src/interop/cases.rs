@@ -213,6 +213,9 @@ const NEWS: &[&str] = &[
     "--read", "memo://greeting", "hello again",
 ];
 
+/// A trace that goes on at the server, where its SDK knows OpenTelemetry.
+const TRACE: &[&str] = &["--trace", "trace"];
+
 /// Two questions to the user.
 #[rustfmt::skip]
 const QUESTIONS: &[&str] = &[
@@ -302,32 +305,32 @@ pub(crate) const SERVERS: &[Server] = &[
     server("typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
     server("typescript-2-server", "2026-07-28", Node, &[TS2_SERVER], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS]),
     server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], &[CALCULATOR, FEATURES, QUESTIONS]),
-    server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]),
+    server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS]),
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
     server("http-typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Http),
     server("http-typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Http),
-    server("http-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
+    server("http-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-typescript-2-server-legacy", "2025-11-25", Node, &[TS2_SERVER, "http", "{port}"], &[LEGACY, CALCULATOR]).over(Http),
-    server("http-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, FEATURES, QUESTIONS]).over(Http),
+    server("http-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, TRACE, FEATURES, QUESTIONS]).over(Http),
     server("http-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[EVERYTHING]).over(Http),
     server("https-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Https),
-    server("https-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Https),
+    server("https-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Https),
     server("http2-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Http2),
     server("http2-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Http2),
     server("nginx-http2-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(NginxTls),
     server("nginx-http2-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(NginxTls),
-    server("nginx-http2-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, FEATURES, QUESTIONS, MANY]).over(NginxTls),
+    server("nginx-http2-python-2-server-legacy", "2025-11-25", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[LEGACY, CALCULATOR, TRACE, FEATURES, QUESTIONS, MANY]).over(NginxTls),
     server("proxy-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY]).over(Proxy),
     server("proxy-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "http", "{port}"], &[CALCULATOR, GROWING, FEATURES, NEWS, QUESTIONS, MANY]).over(Proxy),
     server("tunnel-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Tunnel),
-    server("tunnel-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Tunnel),
+    server("tunnel-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "streamable-http", "{port}"], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS, MANY, MANY_THOUGHTS]).over(Tunnel),
     server("sse-typescript-1.9-server", "2024-11-05", Node, &[TS1_SERVER, "sdk-2024-11-05", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Sse),
     server("sse-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "sse", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Sse),
     server("sse-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
-    server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, FEATURES, QUESTIONS]).over(Sse),
+    server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, TRACE, FEATURES, QUESTIONS]).over(Sse),
     server("sse-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "sse"], &[EVERYTHING]).over(Sse),
     server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], &[FILESYSTEM]),
 ];

@@ -17,7 +17,7 @@ pub(crate) fn offer(server: Server) -> Server {
         .prompts([
             simple_prompt(),
             Prompt::new("test_prompt_with_arguments", "Has two arguments", with_arguments)
-                .argument("arg1", |a| a.complete(["test", "tested", "testing"])),
+                .complete("arg1", ["test", "tested", "testing"]),
             Prompt::new("test_prompt_with_embedded_resource", "Has a resource in it", with_resource),
             Prompt::new("test_prompt_with_image", "Has an image in it", with_image),
         ])

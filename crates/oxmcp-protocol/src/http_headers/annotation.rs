@@ -10,7 +10,8 @@ use oxmcp_json::{Text, pointer_token};
 const ANNOTATION: &str = "x-mcp-header";
 
 /// Why a tool that asks for too much cannot be used.
-pub(super) const TOO_MUCH: &str = "it wants more repeated than `Limits::max_mirrored_bytes` allows";
+pub(super) const TOO_MUCH: &str =
+    "it wants more repeated than `ClientLimits::max_mirrored_bytes` allows";
 /// How many characters of a pointer are told.
 const MAX_POINTER: usize = 200;
 

@@ -4,7 +4,10 @@ use oxmcp_json::write_string;
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::jsonrpc::{error::ErrorObject, id::RequestId};
+use crate::{
+    jsonrpc::{error::ErrorObject, id::RequestId},
+    meta::{object::Meta, trace_context::TraceContext},
+};
 
 /// Appends a response, whose result `encode` appends as JSON. `is_line` says that it is known to have no line break.
 ///
@@ -57,6 +60,8 @@ pub struct ExtraMeta<'a> {
     pub envelope: Option<&'a str>,
     /// Whether progress is wanted; the token is the request's id.
     pub progress: bool,
+    /// The trace that the request belongs to, where the caller says nothing of it.
+    pub trace: Option<&'a TraceContext>,
     /// What the caller added.
     pub meta: Option<&'a Map<String, Value>>,
 }
@@ -94,10 +99,12 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
     let ExtraMeta {
         envelope,
         progress,
+        trace,
         meta,
     } = extra;
     let has_envelope = envelope.is_some_and(|members| !members.is_empty());
-    if !has_envelope && !progress && meta.is_none_or(Map::is_empty) {
+    let has_trace = trace.is_some_and(|trace| !trace.is_empty());
+    if !has_envelope && !progress && !has_trace && meta.is_none_or(Map::is_empty) {
         return;
     }
     out.extend_from_slice(br#"{"_meta":{"#);
@@ -109,6 +116,19 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
         separate(out, first);
         out.extend_from_slice(br#""progressToken":"#);
         id.write(out);
+    }
+    let is_said = |key: &str| meta.is_some_and(|meta| meta.contains_key(key));
+    // A tracestate belongs to its traceparent: both are the caller's, or neither.
+    let has_parent = is_said(Meta::TRACEPARENT) || is_said(Meta::TRACESTATE);
+    for (key, value) in trace.into_iter().flat_map(TraceContext::fields) {
+        let is_baggage = key == Meta::BAGGAGE;
+        if if is_baggage { is_said(key) } else { has_parent } {
+            continue;
+        }
+        separate(out, first);
+        write_string(out, key);
+        out.push(b':');
+        write_string(out, value);
     }
     for (key, value) in meta.into_iter().flatten() {
         separate(out, first);
@@ -221,6 +241,8 @@ fn make_line(out: &mut [u8], start: usize) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -236,6 +258,7 @@ mod tests {
             let extra = ExtraMeta {
                 envelope: Some(r#""a":1"#),
                 progress: false,
+                trace: None,
                 meta: None,
             };
             let mut out = Vec::new();
@@ -255,6 +278,7 @@ mod tests {
                 let extra = ExtraMeta {
                     envelope: None,
                     progress,
+                    trace: None,
                     meta,
                 };
                 let mut out = b"before\n".to_vec();
@@ -269,5 +293,39 @@ mod tests {
                 assert_eq!(sent["params"]["_meta"]["a\nb"].is_array(), meta.is_some());
             }
         }
+    }
+
+    #[test]
+    fn a_trace_is_that_of_the_caller_where_it_says_so() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let fields = [
+            ("traceparent", parent),
+            ("tracestate", "a=1"),
+            ("baggage", "b=2"),
+        ];
+        let trace: TraceContext = fields.into_iter().collect();
+        let written = |meta: Value| {
+            let extra = ExtraMeta {
+                envelope: None,
+                progress: false,
+                trace: Some(&trace),
+                meta: meta.as_object(),
+            };
+            let mut out = Vec::new();
+            write_request(&mut out, 7, "m", b"{}", extra).unwrap();
+            let sent: Value = serde_json::from_slice(&out).unwrap();
+            sent["params"]["_meta"].clone()
+        };
+        let all = json!({"traceparent": parent, "tracestate": "a=1", "baggage": "b=2"});
+        assert_eq!(written(Value::Null), all);
+        let own = json!({"traceparent": "of the caller"});
+        assert_eq!(
+            written(own),
+            json!({"traceparent": "of the caller", "baggage": "b=2"})
+        );
+        let own = json!({"baggage": "c=3", "x.y/z": 1});
+        let expected =
+            json!({"traceparent": parent, "tracestate": "a=1", "baggage": "c=3", "x.y/z": 1});
+        assert_eq!(written(own), expected);
     }
 }

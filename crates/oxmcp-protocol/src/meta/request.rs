@@ -12,7 +12,7 @@ use crate::{
         envelope::Params,
         error::{ErrorCode, ErrorObject},
     },
-    meta::{object::Meta, progress_token::ProgressToken},
+    meta::{object::Meta, progress_token::ProgressToken, trace_context::TraceContext},
     result::tool_index::ResultIndex,
     revision::version::Revision,
     types::{
@@ -333,11 +333,23 @@ impl<'a> RequestMeta<'a> {
         self.progress_token?.parse().ok()
     }
 
-    /// The W3C `traceparent` of the caller, where it is one.
+    /// Whether the caller says where its trace goes on.
     #[must_use]
-    pub fn traceparent(&self) -> Option<Cow<'a, str>> {
-        let traceparent = self.traceparent?.as_str();
-        traceparent.filter(|it| Meta::is_valid_traceparent(it))
+    pub fn has_traceparent(&self) -> bool {
+        self.traceparent.is_some()
+    }
+
+    /// Where the caller's trace goes on, as far as it says so.
+    #[must_use]
+    pub fn trace_context(&self) -> TraceContext {
+        TraceContext::read(|name| match name {
+            Meta::TRACEPARENT => self.traceparent?.as_str(),
+            _ => {
+                let mut members = self.raw?.members();
+                let (_, value) = members.find(|(key, _)| key.is_str(name))?;
+                value.as_str()
+            }
+        })
     }
 
     /// The least severe level that the caller wants to hear of.
@@ -625,7 +637,8 @@ mod tests {
         ] {
             let text = meta(&parent);
             let params = RequestParams::of(Text::checked(&text));
-            assert_eq!(params.meta.traceparent().is_some(), is_one, "{parent}");
+            let context = params.meta.trace_context();
+            assert_eq!(context.traceparent().is_some(), is_one, "{parent}");
         }
     }
 

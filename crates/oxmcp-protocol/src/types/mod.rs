@@ -92,7 +92,7 @@ pub use tools::{
 };
 
 pub use crate::{
-    meta::{object::Meta, progress_token::ProgressToken},
+    meta::{object::Meta, progress_token::ProgressToken, trace_context::TraceContext},
     mrtr::{
         requests::{InputRequest, InputRequests, InputRequiredResult},
         responses::{InputResponse, InputResponses},

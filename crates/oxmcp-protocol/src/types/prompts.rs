@@ -15,7 +15,8 @@ use crate::{
     values::{json::is_false, open_enum::setters, ordered_map::OrderedMap},
 };
 
-/// A prompt that a server has.
+/// A prompt, as a list shows it to a client: data, without a function. The prompt that a server is given, with its handler, is
+/// `oxmcp::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -20,7 +20,8 @@ use crate::{
     values::{blob::Blob, open_enum::setters},
 };
 
-/// A resource that a server has.
+/// A resource, as a list shows it to a client: data, without a function. The resource that a server is given, with its handler, is
+/// `oxmcp::Resource`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -77,7 +78,8 @@ setters!(Resource {
     with_size => size: u64,
 });
 
-/// A pattern of URIs that a server can read.
+/// A pattern of URIs that a server can read, as a list shows it to a client: data, without a function. The template that a server is
+/// given, with its handler, is `oxmcp::ResourceTemplate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

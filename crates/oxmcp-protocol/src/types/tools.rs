@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A tool, as a list shows it.
+/// A tool, as a list shows it to a client: data, without a function. The tool that a server is given, with its handler, is `oxmcp::Tool`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -8,10 +8,12 @@
 //! | `misspelt` | members that are nearly a property |
 //! | `expected` | a schema in words, and lists and quotes |
 //! | `refused` | the property that a type refuses though the schema accepts it |
+//! | `integers` | integers that a type does not read as the schema does |
 //! | `spelling` | the nearest known name |
 //! | `watched_object` | an object that a type is watched reading, for `misspelt` and `refused` |
 
 pub(crate) mod expected;
+pub(crate) mod integers;
 pub(crate) mod messages;
 pub(crate) mod misfit;
 pub(crate) mod misspelt;

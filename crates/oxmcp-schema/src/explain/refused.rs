@@ -1,4 +1,4 @@
-//! Properties that a type refuses though its schema accepts them: `1.0` is an integer for a schema, and none for a `u32`.
+//! Properties that a type refuses though its schema accepts them: as `5000000000`, which is too much for a `u32`.
 
 use oxmcp_json::{Text, pointer_token};
 use serde::de::{DeserializeOwned, DeserializeSeed};

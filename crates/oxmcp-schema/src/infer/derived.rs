@@ -1,9 +1,6 @@
 //! Functions that derived code calls.
 
-use crate::infer::{json_schema::JsonSchema, order::declared};
+use crate::infer::json_schema::JsonSchema;
 
-/// As [`declared`], and the field's type must have a schema. The derive of schemars asks for the same, but what it says does not
-/// say what to do.
-pub fn declared_as<const INDEX: usize, T: JsonSchema + ?Sized>(schema: &mut schemars::Schema) {
-    declared::<INDEX>(schema);
-}
+/// Wants a schema of a field's type.
+pub const fn has_schema<T: JsonSchema + ?Sized>() {}

@@ -281,6 +281,48 @@ fn logging() {
     "#);
 }
 
+/// The spans of both processes as paths from the one at the root, without their ids.
+#[test]
+fn opentelemetry() {
+    let output = run("opentelemetry", &[]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let spans = text.lines().map(|line| {
+        let (name, ids) = line.split_once(": span ").unwrap();
+        let ids: Vec<_> = ids.split(' ').collect();
+        (name, ids[0], ids[2], ids[5])
+    });
+    let spans: Vec<_> = spans.collect();
+    let mut paths: Vec<String> = Vec::new();
+    for &(name, _, mut parent, trace) in &spans {
+        let mut path = name.to_owned();
+        while let Some((name, _, next, of)) = spans.iter().find(|(_, id, ..)| *id == parent) {
+            assert_eq!(*of, trace, "{text}");
+            path = format!("{name} > {path}");
+            parent = next;
+        }
+        assert_eq!(parent, "0000000000000000", "{text}");
+        paths.push(path);
+    }
+    paths.sort();
+    insta::assert_snapshot!(paths.join("\n"), @r"
+    client Internal evening
+    client Internal evening
+    client Internal evening > client Client initialize
+    client Internal evening > client Client initialize > server Server initialize
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Client elicitation/create
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Client elicitation/create > client Server elicitation/create
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Internal brew
+    client Internal evening > client Client tools/call order > server Server tools/call order > server Internal brew
+    ");
+}
+
 #[test]
 fn views() {
     insta::assert_snapshot!(prints(("views", &[])), @r#"

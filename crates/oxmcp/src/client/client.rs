@@ -207,7 +207,7 @@ impl Client {
 
     /// Switches the cache off: every call makes a request.
     #[must_use]
-    pub fn no_cache(self) -> Self {
+    pub fn without_cache(self) -> Self {
         self.response_cache().switch_off();
         self
     }

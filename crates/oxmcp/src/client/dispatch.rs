@@ -7,7 +7,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    Method, RequestId, SubscriptionFilter,
+    Method, RequestId, Revision, SubscriptionFilter,
     internal::{Params, RawNotification, RequestParams},
     method::{CreateMessage, Discover, Elicit, Initialize},
 };
@@ -28,6 +28,7 @@ use crate::{
         outbound::call::DeadlinePause,
         panics::catch_panic,
         task::BoxFuture,
+        trace::span,
     },
 };
 
@@ -73,9 +74,14 @@ impl SessionState {
         let features = self.client.features();
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| DeadlinePause::begin(connection));
-        let future = match catch_panic(|| methods::begin(&features, cx, method, params.raw)) {
+        let span = span::inbound(&context, method, params);
+        let begin = || catch_panic(|| methods::begin(&features, cx, method, params.raw));
+        let future = match span.in_scope(begin) {
             Ok(future) => future,
-            Err(error) => return respond_inline(&context, Err(error)),
+            Err(error) => {
+                span.finish(Err(&error));
+                return respond_inline(&context, Err(error));
+            }
         };
         let inline = if features.incoming.next().is_some() {
             Some(Arc::clone(&self.inline))
@@ -90,13 +96,17 @@ impl SessionState {
             }),
             inline,
         };
-        run(context, work);
+        run(context, span.around(work));
     }
 }
 
 impl Role for SessionState {
     fn side(&self) -> Side {
         Side::Client
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        self.negotiated().map(|negotiated| negotiated.revision)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -142,6 +142,7 @@ impl ClientSession {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    #[doc(alias = "notifications/progress")]
     pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         let name = method::Progress::NAME;
         let revision = self.revision();
@@ -435,7 +436,7 @@ impl SessionState {
         let features = self.client.features();
         if features.validate_results {
             self.output_schemas
-                .learn(page, features.limits.max_listing_bytes);
+                .learn(page, features.limits.client.max_listing_bytes);
         }
         if self.revision().is_modern() {
             self.headers.screen(page);

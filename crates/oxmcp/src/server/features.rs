@@ -411,13 +411,18 @@ impl Features {
             || !self.resources.contains(uri) && self.routes.find(uri, cx).is_some()
     }
 
+    /// Whether all callers see these resources, as far as they see any.
+    pub(super) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
+        uris.is_empty() || !self.has_restricted_resources()
+    }
+
     /// Leaves out the resources that the caller does not see; without a context, all of them.
     pub(super) fn retain_visible(
         &self,
         uris: &mut BTreeSet<Arc<str>>,
         cx: impl FnOnce() -> Option<RequestContext>,
     ) {
-        if uris.is_empty() || !self.has_restricted_resources() {
+        if self.are_visible(uris) {
             return;
         }
         let Some(cx) = cx() else {

@@ -23,7 +23,10 @@ use crate::{
     session::{
         connection::{Connection, Side},
         driver::keep_alive::keep_alive,
-        handler::traits::{Handler, HandlerFuture},
+        handler::{
+            state_scope::StateScope,
+            traits::{Handler, HandlerFuture},
+        },
         inbound::inline_execution::InlineExecution,
         middleware::MiddlewareLayer,
         task::spawn,
@@ -266,6 +269,63 @@ impl Server {
         >,
     ) -> Self {
         self.extension(Extension::of_method(name, handler))
+    }
+
+    /// Adds what shares a state: tools, prompts, resources, templates and hooks, whose functions take it before all else. Each call
+    /// gets a clone of it: mostly it is an [`Arc`], or a struct of some.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// use oxmcp::{Completing, Prompt, Server};
+    ///
+    /// #[derive(Default)]
+    /// struct Notes(Mutex<Vec<String>>);
+    ///
+    /// /// Write a note.
+    /// #[oxmcp::tool]
+    /// async fn write(#[state] notes: Arc<Notes>, title: String) -> usize {
+    ///     let mut notes = notes.0.lock().expect("nobody panics");
+    ///     notes.push(title);
+    ///     notes.len()
+    /// }
+    ///
+    /// /// Read a note.
+    /// #[oxmcp::resource("note://{title}")]
+    /// async fn read(#[state] notes: Arc<Notes>, title: String) -> Option<String> {
+    ///     let notes = notes.0.lock().expect("nobody panics");
+    ///     notes.contains(&title).then(|| format!("the note {title}"))
+    /// }
+    ///
+    /// // What is made by hand takes its handlers of the scope.
+    /// async fn summary(notes: Arc<Notes>) -> String {
+    ///     format!("Sum up: {}", notes.0.lock().expect("nobody panics").join(", "))
+    /// }
+    ///
+    /// let server = Server::new("notes", "1.0.0").state(Arc::new(Notes::default()), |s| {
+    ///     s.tool(write::tool)
+    ///         .resource_template(read::template)
+    ///         .prompt(Prompt::new("summary", "Sum up all notes", s.with_state(summary)))
+    ///         .on_initialized(|notes, _session| async move {
+    ///             println!("{} notes", notes.0.lock().expect("nobody panics").len());
+    ///         })
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn state<State: Clone + Send + Sync + 'static>(
+        self,
+        state: State,
+        add: impl FnOnce(&StateScope<Self, State>) -> &StateScope<Self, State>,
+    ) -> Self {
+        // Another handle, and not a clone, which ends the draft.
+        StateScope::run(Self(Arc::clone(&self.0)), state, add);
+        self
+    }
+
+    /// Runs a builder method, for a [`StateScope`], which has a handle that others have, too.
+    pub(super) fn build(&self, build: impl FnOnce(Self) -> Self) {
+        drop(build(Self(Arc::clone(&self.0))));
     }
 
     /// Refuses a server that was put together wrongly: a tool whose name or schema the protocol does not allow, two tools of

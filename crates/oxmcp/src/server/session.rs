@@ -19,6 +19,7 @@ use crate::{
     session::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
+        handler::state_scope::StateScope,
         outbound::options::CallOptions,
         task::{BoxFuture, spawn},
     },
@@ -335,6 +336,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/initialized")]
     pub fn on_initialized<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
@@ -410,6 +412,20 @@ impl Server {
         let result = session.wait().await;
         drop(close);
         result
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handler of [`Server::on_initialized`], which takes the state first.
+    pub fn on_initialized<F, Fut>(&self, handler: F) -> &Self
+    where
+        F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let state = self.state();
+        self.role()
+            .build(|server| server.on_initialized(move |session| handler(state.clone(), session)));
+        self
     }
 }
 

@@ -17,7 +17,7 @@ use std::{
 
 use oxmcp_protocol::{
     ClientCapabilities, ErrorCode, Implementation, LoggingLevel, ProgressToken, RequestId,
-    Revision,
+    Revision, TraceContext,
     internal::{RawNotification, RequestParams},
 };
 use serde_json::value::RawValue;
@@ -101,6 +101,8 @@ pub(crate) struct Caller {
     /// The transport's own request that brought it.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
+    /// Where the trace of that request goes on, for requests that do not say so themselves.
+    pub(crate) trace: Option<Box<TraceContext>>,
     /// Whether nothing else comes the same way before it is answered, so that a slow handler holds up nothing.
     pub(crate) is_alone: bool,
 }
@@ -265,6 +267,11 @@ opaque_debug!(Connection, |it| {
 /// The way of a request goes on in its implementations: the dispatch of `server/` and that of `client/`.
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
+
+    /// The revision of the session, once it is negotiated.
+    fn revision(&self) -> Option<Revision> {
+        None
+    }
 
     /// Itself, to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

@@ -10,6 +10,7 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
+//! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
@@ -24,9 +25,11 @@ pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
 pub(crate) mod task;
+pub mod trace;
 
 pub use connection::RequestContext;
 pub use handler::{
+    state_scope::{OfState, StateScope},
     traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},
 };

@@ -40,12 +40,15 @@ where
     try_join_all(futures).await
 }
 
-/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once and not for each kind of future.
-pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once for each kind of output, and not for
+/// each kind of future.
+pub(crate) fn spawn<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
     spawn_boxed(Box::pin(future))
 }
 
-fn spawn_boxed(future: BoxFuture<()>) -> JoinHandle<()> {
+fn spawn_boxed<T: Send + 'static>(future: BoxFuture<T>) -> JoinHandle<T> {
     task::spawn(future)
 }
 

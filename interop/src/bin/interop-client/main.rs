@@ -19,6 +19,7 @@
 //! | `--read URI TEXT`                | the contents of the resource have the text in them                      |
 //! | `--listed URI`                   | the resource or the template is among those listed                      |
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
+//! | `--trace TOOL`                   | the tool says the id of the trace that the call is made in              |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
 //!
 //! `--revision REVISION`, before the tasks, keeps the client from speaking any other.
@@ -68,6 +69,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     }
     let command = args.next().ok_or("there is no command after `--`")?;
 
+    oxmcp_interop::install()?;
     let person = Person::default();
     let client = person.client().revisions(revisions);
     let session = match (&*command, args.next()) {

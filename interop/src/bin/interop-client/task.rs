@@ -17,6 +17,7 @@ use oxmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::{sync::Notify, time::timeout};
+use tracing::Instrument;
 
 use crate::person::Person;
 
@@ -33,7 +34,7 @@ pub(crate) struct Task {
 }
 
 /// The tasks, and how many words follow each.
-const TASKS: [(&str, usize); 15] = [
+const TASKS: [(&str, usize); 16] = [
     ("--list", 1),
     ("--call", 3),
     ("--many", 4),
@@ -48,6 +49,7 @@ const TASKS: [(&str, usize); 15] = [
     ("--read", 2),
     ("--listed", 1),
     ("--complete", 4),
+    ("--trace", 1),
     ("--updated", 3),
 ];
 
@@ -133,6 +135,11 @@ impl Task {
                     session.complete_prompt(*of, *argument, *value)
                 };
                 holds(&call.timeout(TIME_LIMIT).await?, text)
+            }
+            ("--trace", [tool]) => {
+                let span = tracing::info_span!("task");
+                let id = span.in_scope(oxmcp_interop::current_id);
+                call(session, tool, "{}", &id).instrument(span).await
             }
             ("--updated", [uri, tool, args]) => {
                 let mut watch = session.watch_resource(*uri).await?;

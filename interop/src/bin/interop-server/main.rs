@@ -85,13 +85,19 @@ async fn grow(server: Server) -> Result<&'static str, oxmcp::Error> {
 
 #[tokio::main]
 async fn main() -> oxmcp::Result<()> {
+    oxmcp_interop::install()?;
     let server = Server::new("interop-server", "1.0.0")
         .tool(Tool::new("add", "Add two numbers", add))
         .tool(Tool::new("divide", "Divide a by b", divide))
         .tool(Tool::new("echo", "Say it again", echo))
         .tool(Tool::new("slow", "Take 20 ms for each step", slow))
         .tool(Tool::new("panic", "Panic", panic))
-        .tool(Tool::new("print", "Print a line to standard output", print));
+        .tool(Tool::new("print", "Print a line to standard output", print))
+        .tool(Tool::new(
+            "trace",
+            "Say which trace the call belongs to",
+            || async { oxmcp_interop::current_id() },
+        ));
     let growing = server.clone();
     server.add_tools([Tool::new("grow", "Add a tool", move || {
         grow(growing.clone())

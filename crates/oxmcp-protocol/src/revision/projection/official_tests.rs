@@ -284,6 +284,7 @@ impl Proof {
             let extra = ExtraMeta {
                 envelope: (of_client && !said).then_some(CLIENT),
                 progress: false,
+                trace: None,
                 meta: meta.as_object(),
             };
             let mut sent = Vec::new();

@@ -131,11 +131,9 @@ async fn one_call_reaches_the_handlers_of_clients_in_every_revision() {
 
 #[tokio::test]
 async fn keys_of_an_extension_are_bounded_over_the_whole_connection() {
-    let limits = Limits {
-        max_watched_uris: 3,
-        max_watched_uri_bytes: 100,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_watched_uris(3)
+        .max_watched_uri_bytes(100);
     let server = server(towers()).limits(limits);
     let mut peer = script(&server).await;
     let ask = async |peer: &mut ScriptedPeer, id: i64, value: Value| {
@@ -226,11 +224,9 @@ async fn legacy_clients_hear_nothing_that_their_revision_does_not_have() {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_is_not_read_is_ended_and_delays_no_other() {
-    let limits = Limits {
-        max_queued_events: 10,
-        max_unsent_bytes: 200,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_queued_events(10)
+        .max_unsent_bytes(200);
     let server = server(towers()).limits(limits);
     let mut peer = script(&server).await;
     listen(&mut peer, 1, json!({KEY: true})).await;

@@ -45,8 +45,8 @@ async fn versions(completing: Completing) -> Completion {
 
 fn deploy() -> Prompt {
     Prompt::new("deploy", "Deploy", |_: Deploy| async { "" })
-        .argument("service", |a| a.complete(["shop", "Search", "search"]))
-        .argument("version", |a| a.complete(versions))
+        .complete("service", ["shop", "Search", "search"])
+        .complete("version", versions)
 }
 
 fn server() -> Server {
@@ -124,10 +124,10 @@ async fn p6_a_function_gets_the_arguments_that_are_settled() {
 
 #[tokio::test]
 async fn p6_everything_that_can_complete_does() {
-    fn with<Marker>(completer: impl oxmcp::IntoCompleter<Marker>) -> Server {
+    fn with<Marker>(completer: impl oxmcp::traits::IntoCompleter<Marker>) -> Server {
         let arguments = [PromptArgument::new("a")];
         let prompt = Prompt::dynamic("p", "", arguments, |_, _| async { "" });
-        Server::new("s", "1.0.0").prompt(prompt.argument("a", |a| a.complete(completer)))
+        Server::new("s", "1.0.0").prompt(prompt.complete("a", completer))
     }
     let colours = vec!["red".to_owned(), "green".to_owned()];
     let servers = [
@@ -171,12 +171,10 @@ async fn p6_at_most_a_hundred_values_are_sent() {
     let returned = many.clone();
     let arguments = [PromptArgument::new("list"), PromptArgument::new("function")];
     let prompt = Prompt::dynamic("p", "", arguments, |_, _| async { "" })
-        .argument("list", |a| a.complete(many.clone()))
-        .argument("function", |a| {
-            a.complete(move |_: Completing| {
-                let returned = returned.clone();
-                async move { returned }
-            })
+        .complete("list", many.clone())
+        .complete("function", move |_: Completing| {
+            let returned = returned.clone();
+            async move { returned }
         });
     let server = Server::new("s", "1.0.0").prompt(prompt);
     for revision in Revision::ALL {
@@ -269,7 +267,7 @@ async fn p6_the_capability_is_declared_where_something_can_be_completed() {
 
 #[tokio::test]
 async fn p6_a_completer_replaces_the_inferred_one() {
-    let prompt = deploy().argument("target", |a| a.complete(["moon"]));
+    let prompt = deploy().complete("target", ["moon"]);
     let server = Server::new("s", "1.0.0").prompt(prompt);
     let completion = completed(&server, Revision::LATEST, params("deploy", "target", "")).await;
     assert_eq!(completion["values"], json!(["moon"]));
@@ -292,7 +290,7 @@ async fn p6_a_completer_that_panics_or_never_ends_fails_its_request_alone() {
     let prompt = Prompt::dynamic("p", "", [PromptArgument::new("a")], |_, _| async { "" });
     let server = Server::new("s", "1.0.0")
         .tool(idle("idle"))
-        .prompt(prompt.argument("a", |a| a.complete(completer)));
+        .prompt(prompt.complete("a", completer));
     let session = testing::connect(&server).await.unwrap();
     for _ in 0..4 {
         let error = session

@@ -8,7 +8,7 @@ use std::sync::{
 use oxmcp::{
     Client, Completing, JsonSchema, Prompt, RequestContext, Resource, ResourceTemplate, Revision,
     Server, Tool, ToolError,
-    protocol::{ElicitAction, ElicitFormParams},
+    protocol::{ElicitAction, ElicitFormParams, LoggingLevel},
     testing, with_state,
 };
 use serde_json::json;
@@ -74,7 +74,7 @@ fn server(db: &Arc<Db>) -> Server {
         ])
         .prompt(
             Prompt::new("ask", "", with_state(db(), query))
-                .argument("sql", |sql| sql.complete(with_state(db(), tables))),
+                .complete("sql", with_state(db(), tables)),
         )
         .prompt(Prompt::new("ask_in", "", with_state(db(), query_in)))
         .prompt(Prompt::new("hello", "", with_state(db(), status)))
@@ -92,11 +92,73 @@ fn server(db: &Arc<Db>) -> Server {
         ))
 }
 
+/// The same, with a state that is given once.
+fn scoped(db: &Arc<Db>) -> Server {
+    let closure = |db: Arc<Db>, Query { sql }: Query| async move { db.say(&sql) };
+    Server::new("database", "1.0.0").state(Arc::clone(db), |s| {
+        s.tool(query_tool::tool)
+            .tools([query_in_tool::tool, status_tool::tool])
+            .tool(status_in_tool::tool(s.state()))
+            .tool(Tool::new("closure", "", s.with_state(closure)))
+            .tool(Tool::new("method", "", s.with_state(Db::method)))
+            .prompt(
+                Prompt::new("ask", "", s.with_state(query)).complete("sql", s.with_state(tables)),
+            )
+            .prompts([
+                Prompt::new("ask_in", "", s.with_state(query_in)),
+                Prompt::new("hello", "", s.with_state(status)),
+                Prompt::new("hello_in", "", s.with_state(status_in)),
+            ])
+            .resource(status_resource::resource)
+            .resources([Resource::new("db:in", "i", s.with_state(status_in))])
+            .resource_template(
+                ResourceTemplate::new("query:{sql}", "q", s.with_state(query))
+                    .complete("sql", s.with_state(tables_in)),
+            )
+            .resource_templates([in_template::template])
+    })
+}
+
+/// Query.
+#[oxmcp::tool(name("query"))]
+async fn query_tool(#[state] db: Arc<Db>, sql: String) -> oxmcp::Result<String> {
+    query(db, Query { sql }).await
+}
+
+/// Query.
+#[oxmcp::tool(name("query_in"))]
+async fn query_in_tool(#[state] db: Arc<Db>, cx: RequestContext, sql: String) -> String {
+    query_in(db, cx, Query { sql }).await
+}
+
+/// Tell whether it is up.
+#[oxmcp::tool(name("status"))]
+async fn status_tool(#[state] db: Arc<Db>) -> String {
+    status(db).await
+}
+
+/// Tell whether it is up.
+#[oxmcp::tool(name("status_in"))]
+async fn status_in_tool(#[state] db: Arc<Db>, cx: RequestContext) -> String {
+    status_in(db, cx).await
+}
+
+#[oxmcp::resource("db:status")]
+async fn status_resource(#[state] db: Arc<Db>) -> String {
+    status(db).await
+}
+
+#[oxmcp::resource("in:{sql}")]
+async fn in_template(#[state] db: Arc<Db>, cx: RequestContext, sql: String) -> String {
+    query_in(db, cx, Query { sql }).await
+}
+
 #[tokio::test]
 async fn handlers_of_every_kind_share_one_state() {
-    for revision in Revision::ALL {
+    let each_way = |revision| [server, scoped].map(|make| (revision, make));
+    for (revision, make) in Revision::ALL.into_iter().flat_map(each_way) {
         let db = Arc::new(Db::default());
-        let server = server(&db);
+        let server = make(&db);
         let session = testing::connect(&server).revision(revision).await.unwrap();
         let mut said = Vec::new();
         let sql = json!({"sql": "a"});
@@ -191,4 +253,60 @@ async fn a_tool_with_state_is_listed_as_without_and_asks() {
         .unwrap();
     assert_eq!(dropped.content[0].as_text(), Some("all 0"));
     assert_eq!(asked.0.load(Ordering::Relaxed), 1);
+}
+
+/// Hooks take the state as well, and what is given later belongs to the same server.
+#[tokio::test]
+async fn n6_hooks_of_both_sides_take_the_state_first() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Sure {}
+    async fn drop(_db: Arc<Db>, cx: RequestContext) -> Result<(), ToolError> {
+        cx.log(LoggingLevel::Info, "asking").await;
+        let Sure {} = cx.ask("sure", "Sure?").await?;
+        Ok(())
+    }
+    async fn answer(app: Arc<Db>, _params: ElicitFormParams) -> ElicitAction {
+        app.say("asked");
+        ElicitAction::Accept
+    }
+    let (db, app) = (Arc::new(Db::default()), Arc::new(Db::default()));
+    let server = Server::new("database", "1.0.0")
+        .state(Arc::clone(&db), |s| {
+            s.on_initialized(|db, _session| async move {
+                db.say("initialized");
+            })
+            .on_subscribe(
+                |db, _cx, uri| async move {
+                    db.say(&uri);
+                    Ok(())
+                },
+                |db, _session, uri| async move {
+                    db.say(&uri);
+                },
+            )
+            .tool(Tool::new("drop", "", s.with_state(drop)))
+        })
+        .logging()
+        .resource(Resource::text("db:1", "one", "1"));
+    let logged = Arc::new(tokio::sync::Semaphore::new(0));
+    let client = Client::new("tests", "1.0.0")
+        .log_level(LoggingLevel::Info)
+        .state((Arc::clone(&app), Arc::clone(&logged)), |s| {
+            s.on_log(|(app, logged), _message, _session| async move {
+                app.say("logged");
+                logged.add_permits(1);
+            })
+        })
+        .state(Arc::clone(&app), |s| s.on_elicit(answer));
+    let session = testing::connect(&server)
+        .client(&client)
+        .revision(Revision::LATEST_LEGACY)
+        .await
+        .unwrap();
+    session.call_tool("drop", ()).await.unwrap();
+    let _permit = logged.acquire().await.unwrap();
+    session.subscribe("db:1").await.unwrap();
+    session.unsubscribe("db:1").await.unwrap();
+    assert_eq!(app.0.load(Ordering::Relaxed), 2);
+    assert_eq!(db.0.load(Ordering::Relaxed), 3);
 }

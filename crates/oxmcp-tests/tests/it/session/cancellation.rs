@@ -175,10 +175,7 @@ async fn k6_w8_the_handler_hears_of_it_and_nothing_is_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn k6_a_handler_that_does_not_listen_is_dropped_after_the_grace() {
-    let limits = Limits {
-        cancel_grace: Duration::from_secs(5),
-        ..Limits::default()
-    };
+    let limits = Limits::default().cancel_grace(Duration::from_secs(5));
     let (server, _, dropped) = cancellable();
     let mut peer = client_of(&server.limits(limits), Revision::V2025_11_25).await;
     peer.send(call(1, "deaf", json!({}))).await.unwrap();
@@ -261,10 +258,7 @@ async fn k4_k6_it_reaches_from_the_clients_future_to_the_servers_handler() {
 
 #[tokio::test]
 async fn a_handler_that_only_reports_is_dropped_after_the_grace() {
-    let limits = Limits {
-        cancel_grace: Duration::from_millis(1),
-        ..Limits::default()
-    };
+    let limits = Limits::default().cancel_grace(Duration::from_millis(1));
     let (dropped, gone) = oneshot::channel::<()>();
     let dropped = Arc::new(Mutex::new(Some(dropped)));
     let reporter = Tool::new("reporter", "", move |cx: RequestContext| {

@@ -66,6 +66,18 @@ fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
     none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
 }
 
+/// A task of the runtime is compiled for each kind of future, unless it is boxed.
+#[test]
+fn http_spawns_boxed_tasks() {
+    let is_http = |source: &Source| source.path.contains("/http/");
+    let http: Vec<_> = library().into_iter().filter(is_http).collect();
+    assert!(!http.is_empty());
+    none(&mentions(
+        &http,
+        &["tokio::spawn(", "task::spawn(", "Handle::spawn"],
+    ));
+}
+
 /// std, then others, then this crate: a blank line between blocks, and none within.
 #[test]
 fn imports_stand_in_three_blocks() {

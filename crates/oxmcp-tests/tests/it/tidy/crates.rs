@@ -25,7 +25,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "oxmcp-schema",
         ],
     ),
+    ("oxmcp-opentelemetry", &["oxmcp"]),
 ];
+
+/// The crates that tie the SDK to another crate that breaks often. They stand on its public API alone, and have versions of their
+/// own, so that no release of the other one makes a release of the SDK.
+const HAS_OWN_VERSION: &[&str] = &["oxmcp-opentelemetry"];
 
 /// The crates that decide: what they know of the world outside is what they are given.
 const PURE: &[&str] = &["oxmcp-json", "oxmcp-schema", "oxmcp-protocol", "oxmcp-auth"];
@@ -147,8 +152,14 @@ fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
         )];
     };
     let mut wrong = Vec::new();
-    if !crates.has_version_of_workspace {
-        wrong.push(format!("{name}: its version is not the workspace's"));
+    let has_own = HAS_OWN_VERSION.contains(&&**name);
+    if crates.has_version_of_workspace == has_own {
+        let whose = if has_own {
+            "its own"
+        } else {
+            "the workspace's"
+        };
+        wrong.push(format!("{name}: its version is not {whose}"));
     }
     for (other, said) in &crates.dependencies {
         if !other.starts_with("oxmcp") {
@@ -159,9 +170,11 @@ fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
         }
         let of_workspace = workspace.dependencies.get(other);
         let is_exact = |said: &str| said.contains("\"=");
-        if !is_exact(said) && !of_workspace.is_some_and(|said| is_exact(said)) {
+        let exact = is_exact(said) || of_workspace.is_some_and(|said| is_exact(said));
+        if exact == has_own {
+            let not = if has_own { "" } else { "not " };
             wrong.push(format!(
-                "{name}: its dependency on {other} is not exact (version = \"=…\")"
+                "{name}: its dependency on {other} is {not}exact (version = \"=…\")"
             ));
         }
     }
@@ -287,6 +300,12 @@ fn walls_that_are_broken_are_seen() {
         ]
     );
     assert!(manifest.dependencies.contains_key("tokio"));
+    let apart = "[package]\nname = \"oxmcp-opentelemetry\"\nversion = \"0.3.0\"\n[dependencies]\noxmcp = { version = \"0.1.0\" }\n";
+    assert!(walls(&Manifest::of(apart), &workspace).is_empty());
+    let bound = apart.replace("version = \"0.", "version = \"=0.");
+    assert_eq!(walls(&Manifest::of(&bound), &workspace).len(), 1);
+    let bound = apart.replace("version = \"0.3.0\"", "version.workspace = true");
+    assert_eq!(walls(&Manifest::of(&bound), &workspace).len(), 1);
     assert!(
         !walls(
             &Manifest::of("[package]\nname = \"oxmcp-json\"\n"),

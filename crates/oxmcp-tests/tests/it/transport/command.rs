@@ -247,10 +247,7 @@ async fn log_lines_on_standard_output_are_skipped() {
 #[tokio::test]
 async fn a_huge_line_and_half_a_message_are_reported() {
     let script = "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\n[]\\n{\"half'";
-    let limits = Limits {
-        max_message_bytes: 1 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(1 << 20);
     let (mut read, _write) = sh(script).connect(&limits).await.unwrap();
     assert_eq!(all(&mut read).await, [TOO_LONG, "[]", "{\"half"]);
 }

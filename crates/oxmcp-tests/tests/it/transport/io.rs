@@ -20,10 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use crate::transport::{TOO_LONG, all, next, next_now};
 
 fn limits(max_message_bytes: usize) -> Limits {
-    Limits {
-        max_message_bytes,
-        ..Limits::default()
-    }
+    Limits::default().max_message_bytes(max_message_bytes)
 }
 
 /// Gives the input in pieces of one size, not ready before each of them, and counts how often it is asked.

@@ -40,10 +40,7 @@ async fn talk(
     theirs: &[u8],
     ours: &[u8],
 ) -> Vec<String> {
-    let limits = Limits {
-        max_message_bytes: 30,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(30);
     let (mut read, mut write) = logged.connect(&limits).await.unwrap();
     let (_read, mut peer_write) = peer.connect(&limits).await.unwrap();
     peer_write

@@ -30,10 +30,7 @@ async fn child() {
     let Some(role) = child::role(ROLE) else {
         return;
     };
-    let limits = Limits {
-        max_message_bytes: 100_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(100_000);
     let (mut read, mut write) = stdio().connect(&limits).await.unwrap();
     if role == "twice" {
         let error = stdio().connect(&limits).await.unwrap_err();

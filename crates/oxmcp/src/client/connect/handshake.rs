@@ -76,7 +76,7 @@ impl<'a> Handshake<'a> {
         let mirror = transport.mirror();
         if let Some(mirror) = &mirror {
             let extensions = &client.features().extensions;
-            mirror.begin(limits.max_mirrored_bytes, extensions.headers());
+            mirror.begin(limits.client.max_mirrored_bytes, extensions.headers());
         }
         let state = SessionState::new(client.clone(), cache, mirror);
         let connection = Connection::new(Arc::clone(&state) as _, limits);

@@ -163,6 +163,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "elicitation/create")]
     pub fn on_elicit<Arguments, H>(self, handler: H) -> Self
     where
         Arguments: AnswerArguments<ElicitFormParams>,
@@ -196,6 +197,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "elicitation/create")]
     pub fn on_elicit_url<Arguments, H>(self, handler: H) -> Self
     where
         Arguments: AnswerArguments<ElicitUrlParams>,

@@ -112,6 +112,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/tools/list_changed")]
     pub fn on_tools_changed<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
@@ -125,6 +126,7 @@ impl Client {
     /// Is called when a server says that its list of prompts has changed, as
     /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
     #[must_use]
+    #[doc(alias = "notifications/prompts/list_changed")]
     pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
@@ -138,6 +140,7 @@ impl Client {
     /// Is called when a server says that its list of resources or of resource templates has changed, as
     /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
     #[must_use]
+    #[doc(alias = "notifications/resources/list_changed")]
     pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
@@ -164,6 +167,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/resources/updated")]
     pub fn on_resource_updated<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,
@@ -189,6 +193,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/message")]
     pub fn on_log<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(LoggingMessageParams, ClientSession) -> Fut + Send + Sync + 'static,
@@ -205,6 +210,7 @@ impl Client {
     /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED), are ignored.
     /// See [completion](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     #[must_use]
+    #[doc(alias = "notifications/elicitation/complete")]
     pub fn on_elicitation_complete<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(String, ClientSession) -> Fut + Send + Sync + 'static,

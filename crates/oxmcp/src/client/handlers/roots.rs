@@ -33,6 +33,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias = "roots/list")]
     pub fn roots(self, roots: impl IntoIterator<Item = Root>) -> Self {
         if let Err(error) = self.add_roots(roots) {
             self.report(error);
@@ -59,6 +60,7 @@ impl Client {
     /// assert!(error.to_string().contains("file://"));
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
+    #[doc(alias = "notifications/roots/list_changed")]
     pub fn add_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<()> {
         let roots: Vec<Root> = roots.into_iter().collect();
         if let Some(root) = roots.iter().find(|root| !root.uri.starts_with("file://")) {

@@ -64,6 +64,7 @@ impl Client {
     /// # let _ = client;
     /// ```
     #[must_use]
+    #[doc(alias("sampling/createMessage", "create_message"))]
     pub fn on_sample<Arguments, H>(self, handler: H) -> Self
     where
         Arguments: AnswerArguments<CreateMessageParams>,

@@ -50,7 +50,7 @@ use crate::{
 /// [`into_future`](IntoFuture::into_future), which borrows nothing.
 ///
 /// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
-/// answer, and the call goes on by itself, no more than [`Limits::max_rounds`](crate::Limits::max_rounds) times. While
+/// answer, and the call goes on by itself, no more than [`ClientLimits::max_rounds`](crate::ClientLimits::max_rounds) times. While
 /// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. [`manual`](Self::manual) leaves
 /// the answers to you.
 ///

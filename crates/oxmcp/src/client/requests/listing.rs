@@ -38,8 +38,8 @@ use crate::{
 /// request is made for it. A single page, as of [`ClientSession::list_tools`], is requested all the same, which gives the server's error.
 ///
 /// It ends with the first error. A server that gives the same page again, more pages than
-/// [`Limits::max_pages`](crate::Limits::max_pages), or more bytes than
-/// [`Limits::max_listing_bytes`](crate::Limits::max_listing_bytes), is an error. Pages that the client has kept and that are still fresh
+/// [`ClientLimits::max_pages`](crate::ClientLimits::max_pages), or more bytes than
+/// [`ClientLimits::max_listing_bytes`](crate::ClientLimits::max_listing_bytes), is an error. Pages that the client has kept and that are still fresh
 /// are not asked for again, see [`cache`](Self::cache).
 /// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 #[must_use = "a list is read by asking it for entries"]
@@ -251,14 +251,14 @@ impl<T: Serialize> Stream for Listing<T> {
             if next.is_some() || this.bytes > 0 {
                 this.bytes = this.bytes.saturating_add(written_length(&entries));
             }
-            if this.bytes > limits.max_listing_bytes {
+            if this.bytes > limits.client.max_listing_bytes {
                 return Poll::Ready(Some(Err(Error::limit(format!(
                     "{}: the pages of the list have more than {} bytes together, which is the limit \
-                     (Limits::max_listing_bytes)",
-                    this.method, limits.max_listing_bytes
+                     (ClientLimits::max_listing_bytes)",
+                    this.method, limits.client.max_listing_bytes
                 )))));
             }
-            let limit = limits.max_pages;
+            let limit = limits.client.max_pages;
             this.next = next.map(|next| this.seen.check(this.method, next, limit).map(Some));
             this.entries = entries.into_iter();
         }

@@ -67,7 +67,7 @@ impl CallRequest {
             deadline: after(start, max_total),
         };
         self.options.is_continuation = true;
-        let limit = self.session.connection().limits.max_rounds;
+        let limit = self.session.connection().limits.client.max_rounds;
         let mut pause = PAUSES.0;
         for _ in 0..limit {
             let asked = RawInputRequired::read(&result).map_err(|wrong| {
@@ -105,7 +105,7 @@ impl CallRequest {
         }
         Err(Error::limit(format!(
             "{method}: the server still asks for input after {limit} rounds, which is the limit \
-             (Limits::max_rounds)"
+             (ClientLimits::max_rounds)"
         )))
     }
 

@@ -37,6 +37,7 @@ impl ClientSession {
 
     /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
     /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
+    #[doc(alias = "tools/call")]
     pub fn call_tool(
         &self,
         name: impl AsRef<str>,
@@ -51,11 +52,13 @@ impl ClientSession {
 
     /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
     /// See [listing tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#listing-tools).
+    #[doc(alias = "tools/list")]
     pub fn list_tools(&self, params: PaginatedParams) -> Call<method::ListTools> {
         self.request(params)
     }
 
     /// All tools: none where the server has not declared the capability `tools`.
+    #[doc(alias("tools/list", "list_tools"))]
     pub fn tools(&self) -> Listing<Tool> {
         let declared = Some(FeatureKind::Tools);
         Listing::new::<method::ListTools>(self, declared, |page| (page.tools, page.next_cursor))
@@ -72,6 +75,7 @@ impl ClientSession {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "prompts/get")]
     pub fn get_prompt<Marker>(
         &self,
         name: impl Into<String>,
@@ -83,11 +87,13 @@ impl ClientSession {
     }
 
     /// Lists prompts, one page of them. [`prompts`](Self::prompts) gives all.
+    #[doc(alias = "prompts/list")]
     pub fn list_prompts(&self, params: PaginatedParams) -> Call<method::ListPrompts> {
         self.request(params)
     }
 
     /// All prompts: none where the server has not declared the capability `prompts`.
+    #[doc(alias("prompts/list", "list_prompts"))]
     pub fn prompts(&self) -> Listing<Prompt> {
         let declared = Some(FeatureKind::Prompts);
         Listing::new::<method::ListPrompts>(self, declared, |page| (page.prompts, page.next_cursor))
@@ -95,16 +101,19 @@ impl ClientSession {
 
     /// Reads a resource.
     /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
+    #[doc(alias = "resources/read")]
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<method::ReadResource> {
         self.request(ReadResourceParams::new(uri))
     }
 
     /// Lists resources, one page of them. [`resources`](Self::resources) gives all.
+    #[doc(alias = "resources/list")]
     pub fn list_resources(&self, params: PaginatedParams) -> Call<method::ListResources> {
         self.request(params)
     }
 
     /// All resources: none where the server has not declared the capability `resources`.
+    #[doc(alias("resources/list", "list_resources"))]
     pub fn resources(&self) -> Listing<Resource> {
         let declared = Some(FeatureKind::Resources);
         Listing::new::<method::ListResources>(self, declared, |page| {
@@ -113,6 +122,7 @@ impl ClientSession {
     }
 
     /// Lists resource templates, one page of them. [`resource_templates`](Self::resource_templates) gives all.
+    #[doc(alias = "resources/templates/list")]
     pub fn list_resource_templates(
         &self,
         params: PaginatedParams,
@@ -121,6 +131,7 @@ impl ClientSession {
     }
 
     /// All resource templates: none where the server has not declared the capability `resources`.
+    #[doc(alias("resources/templates/list", "list_resource_templates"))]
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
         let declared = Some(FeatureKind::Resources);
         Listing::new::<method::ListResourceTemplates>(self, declared, |page| {
@@ -143,11 +154,13 @@ impl ClientSession {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "completion/complete")]
     pub fn complete(&self, params: CompleteParams) -> Call<method::Complete> {
         self.request(params)
     }
 
     /// Asks how an argument of a prompt may be completed, of which `value` was typed.
+    #[doc(alias = "completion/complete")]
     pub fn complete_prompt(
         &self,
         name: impl Into<String>,
@@ -159,6 +172,7 @@ impl ClientSession {
     }
 
     /// Asks how a variable of a resource template may be completed, of which `value` was typed.
+    #[doc(alias = "completion/complete")]
     pub fn complete_resource(
         &self,
         uri_template: impl Into<String>,
@@ -177,6 +191,7 @@ impl ClientSession {
     /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings and
     /// [`watch_resource`](Self::watch_resource) work in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
+    #[doc(alias = "subscriptions/listen")]
     pub fn listen(&self, filter: SubscriptionFilter) -> Listen {
         Listen::new(self.clone(), filter)
     }
@@ -184,43 +199,51 @@ impl ClientSession {
     /// Asks to be told when a resource changes (2025-11-25 and earlier). [`watch_resource`](Self::watch_resource) does it
     /// in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+    #[doc(alias = "resources/subscribe")]
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<method::Subscribe> {
         self.request(SubscribeParams::new(uri))
     }
 
     /// Takes back [`subscribe`](Self::subscribe).
+    #[doc(alias = "resources/unsubscribe")]
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<method::Unsubscribe> {
         self.request(SubscribeParams::new(uri))
     }
 
     /// Sets how severe log messages must be to be sent (2025-11-25 and earlier).
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
+    #[doc(alias = "logging/setLevel")]
     pub fn set_level(&self, level: LoggingLevel) -> Call<method::SetLevel> {
         self.request(SetLevelParams::new(level))
     }
 
     /// Asks how a task fares (2025-11-25 only).
     /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
+    #[doc(alias = "tasks/get")]
     pub fn get_task(&self, task_id: impl Into<String>) -> Call<method::GetTask> {
         self.request(TaskParams::new(task_id))
     }
 
     /// Asks for the result of a task, and waits until there is one (2025-11-25 only).
+    #[doc(alias = "tasks/result")]
     pub fn get_task_payload(&self, task_id: impl Into<String>) -> Call<method::GetTaskPayload> {
         self.request(TaskParams::new(task_id))
     }
 
     /// Asks the server to give a task up (2025-11-25 only).
+    #[doc(alias = "tasks/cancel")]
     pub fn cancel_task(&self, task_id: impl Into<String>) -> Call<method::CancelTask> {
         self.request(TaskParams::new(task_id))
     }
 
     /// Lists tasks, one page of them (2025-11-25 only). [`tasks`](Self::tasks) gives all.
+    #[doc(alias = "tasks/list")]
     pub fn list_tasks(&self, params: PaginatedParams) -> Call<method::ListTasks> {
         self.request(params)
     }
 
     /// All tasks (2025-11-25 only).
+    #[doc(alias = "tasks/list")]
     pub fn tasks(&self) -> Listing<Task> {
         // A server may have tasks that it does not list: an empty list would say that it has none.
         Listing::new::<method::ListTasks>(self, None, |page| (page.tasks, page.next_cursor))
@@ -234,6 +257,7 @@ impl ClientSession {
     ///
     /// # Cancel safety
     /// As for a [`Call`].
+    #[doc(alias = "server/discover")]
     pub async fn discover(&self) -> Result<DiscoverResult> {
         self.request::<method::Discover>(EmptyParams::default())
             .await

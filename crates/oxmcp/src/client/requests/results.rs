@@ -84,7 +84,7 @@ pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result
 
 /// Reads text that stands for structured content. It need not be JSON: some tools write a word, and mean a string.
 fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
-    serde_json::from_str(text).or_else(|error| {
+    read_structured(text, &Meta::default()).or_else(|error| {
         T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
     })
 }

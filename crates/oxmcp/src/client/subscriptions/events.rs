@@ -133,11 +133,11 @@ mod tests {
     }
 
     fn queue(limit: usize, max_bytes: usize) -> EventQueue {
-        EventQueue::new(&Limits {
-            max_queued_notifications: limit,
-            max_message_bytes: max_bytes,
-            ..Limits::default()
-        })
+        EventQueue::new(
+            &Limits::default()
+                .max_queued_notifications(limit)
+                .max_message_bytes(max_bytes),
+        )
     }
 
     #[test]

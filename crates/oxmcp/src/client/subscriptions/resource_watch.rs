@@ -64,6 +64,7 @@ impl ClientSession {
     ///
     /// # Cancel safety
     /// Dropping the future ends the watch.
+    #[doc(alias("resources/subscribe", "subscriptions/listen"))]
     pub async fn watch_resource(&self, uri: impl Into<String>) -> Result<ResourceWatch> {
         let resources = self.facts().await?.capabilities.resources.as_ref();
         if !resources.is_some_and(|it| it.subscribe) {

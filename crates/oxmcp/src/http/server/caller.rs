@@ -11,14 +11,18 @@ use http::{
     request::Parts,
 };
 use memchr::memchr;
+use oxmcp_protocol::TraceContext;
 
-use crate::session::connection::{Caller, RequestContext};
+use crate::session::{
+    connection::{Caller, RequestContext},
+    trace::propagator,
+};
 
 /// The caller of a request, as the authentication in front of the endpoint has established it.
 ///
 /// Put one into the extensions of each request, with a middleware in front of the endpoint. Sessions are then bound to it:
 /// whoever else names the id of a session gets 404, as if there were none; and no principal has more of them than
-/// [`Limits::max_http_sessions_each`](crate::Limits::max_http_sessions_each). Without it all requests come from nobody in
+/// [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Without it all requests come from nobody in
 /// particular, and a session's id is all that there is to know.
 ///
 /// It is an opaque name, equal for the same caller in all requests and different for different ones. Where callers are
@@ -114,6 +118,7 @@ impl RequestContext {
 pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     Caller {
         principal: principal(&parts),
+        trace: trace_context(&parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(parts),
     }
@@ -123,9 +128,24 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
 pub(super) fn lasting_caller(parts: &Parts) -> Caller {
     Caller {
         principal: principal(parts),
+        trace: trace_context(parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(Arc::new(DetachedHead::from(parts))),
     }
+}
+
+/// Where the trace of the HTTP request goes on. A header that is there several times is one list, and only a `traceparent` is none.
+fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
+    if !propagator::is_set() {
+        return None;
+    }
+    let context = TraceContext::read(|name| {
+        let values = parts.headers.get_all(name).iter();
+        let values: Result<Vec<_>, _> = values.map(HeaderValue::to_str).collect();
+        let values = values.ok().filter(|values| !values.is_empty())?;
+        Some(values.join(",").into())
+    });
+    context.traceparent().is_some().then(|| Box::new(context))
 }
 
 fn principal(parts: &Parts) -> Option<Arc<str>> {

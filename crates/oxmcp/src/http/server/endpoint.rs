@@ -115,7 +115,7 @@ impl StreamableHttp {
                 json_only: false,
                 stateless: false,
             }),
-            state: State::new(Budget::new(Limits::default().max_http_bytes)),
+            state: State::new(Budget::new(Limits::default().http.max_bytes)),
         }
     }
 
@@ -123,7 +123,7 @@ impl StreamableHttp {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.state.budget.set_limit(limits.max_http_bytes);
+        self.state.budget.set_limit(limits.http.max_bytes);
         self.set().limits = limits;
         self
     }

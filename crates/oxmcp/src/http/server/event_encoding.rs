@@ -38,7 +38,8 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Appends the messages of an outbox as events that cannot be asked for again.
 pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
-    out.reserve(lines.len() + lines.len() / 8);
+    // The last event asks for as much room as any.
+    out.reserve(lines.len() + lines.len() / 8 + OutgoingEvent::ROOM);
     for data in messages(lines) {
         let event = OutgoingEvent {
             data,

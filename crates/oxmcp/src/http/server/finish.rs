@@ -38,7 +38,7 @@ impl Finish {
         Ok(Self {
             cors,
             budget: Arc::clone(budget),
-            stall: limits.http_stall,
+            stall: limits.http.stall,
             // An HTTP server of HTTP/1 takes a short body at once: it answers one request after another.
             is_taken: parts.version < Version::HTTP_2,
         })

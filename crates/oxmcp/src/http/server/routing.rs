@@ -97,7 +97,7 @@ where
         HttpMethod::GET => Box::pin(sessions::get(request)).await,
         HttpMethod::DELETE => Box::pin(sessions::delete(request)).await,
         _ => {
-            let limit = request.endpoint.settings.limits.max_http_body_bytes;
+            let limit = request.endpoint.settings.limits.http.max_body_bytes;
             let budget = &request.endpoint.state.budget;
             let (body, charge) = validation::read_body(body, limit, budget).await?;
             // It may have taken long, and what is begun now would not be waited for.
@@ -141,7 +141,7 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
 fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
     let policy = &endpoint.settings.policy;
     policy.check().map_err(|error| misconfigured(&error))?;
-    let limit = endpoint.settings.limits.max_http_body_bytes;
+    let limit = endpoint.settings.limits.http.max_body_bytes;
     validation::check_head(policy, limit, parts)?;
     if endpoint.state.closing.is_set() {
         return Err(response::closing());

@@ -61,7 +61,7 @@ impl StreamableHttp {
         let mut settings = (*self.settings).clone();
         let own = Arc::clone(&id);
         settings.session_ids = Some(Arc::new(move |_| own.to_string()));
-        settings.limits.max_http_sessions = 1;
+        settings.limits.http.max_sessions = 1;
         let state = State::new(Arc::clone(&self.state.budget));
         StreamableSession {
             _end: Arc::new(EndOnDrop(Arc::clone(&state))),

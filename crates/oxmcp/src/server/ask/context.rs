@@ -72,7 +72,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// When the future is dropped, the question is cancelled on the wire, or not asked at all.
-    #[doc(alias = "elicit")]
+    #[doc(alias("elicit", "elicitation/create"))]
     pub async fn ask<T>(&self, key: impl Into<String>, message: impl Into<String>) -> Result<T>
     where
         T: DeserializeOwned + JsonSchema + 'static,
@@ -131,6 +131,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
+    #[doc(alias("elicitation/create", "elicit"))]
     pub async fn ask_url(
         &self,
         key: impl Into<String>,
@@ -149,7 +150,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
-    #[doc(alias = "create_message")]
+    #[doc(alias("create_message", "sampling/createMessage"))]
     pub async fn sample(
         &self,
         key: impl Into<String>,
@@ -167,7 +168,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
-    #[doc(alias = "list_roots")]
+    #[doc(alias("list_roots", "roots/list"))]
     pub async fn roots(&self) -> Result<Vec<Root>> {
         self.ask_all(Question::roots()).await
     }

@@ -11,6 +11,7 @@ use super::{SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id
 use crate::{
     error::Result,
     server::{server::Server, session::ServerSession},
+    session::handler::state_scope::StateScope,
 };
 
 impl Server {
@@ -65,6 +66,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias = "notifications/roots/list_changed")]
     pub fn on_roots_changed<F, Fut>(self, handler: F) -> Self
     where
         F: Fn(ServerSession) -> Fut + Send + Sync + 'static,
@@ -75,10 +77,26 @@ impl Server {
     }
 }
 
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handler of [`Server::on_roots_changed`], which takes the state first.
+    pub fn on_roots_changed<F, Fut>(&self, handler: F) -> &Self
+    where
+        F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let state = self.state();
+        self.role().build(|server| {
+            server.on_roots_changed(move |session| handler(state.clone(), session))
+        });
+        self
+    }
+}
+
 impl ServerSession {
     /// Asks the user, by a form or a URL (2025-06-18 to 2025-11-25). In a handler,
     /// [`RequestContext::ask`](crate::RequestContext::ask) works in newer revisions as well.
     /// See [elicitation](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation).
+    #[doc(alias = "elicitation/create")]
     pub fn elicit(&self, params: impl Into<ElicitParams>) -> SessionCall<method::Elicit> {
         let mut params = params.into();
         let request = InputRequest::Elicit(params.clone());
@@ -91,6 +109,7 @@ impl ServerSession {
     /// Asks a model of the client (until 2025-11-25). In a handler,
     /// [`RequestContext::sample`](crate::RequestContext::sample) works in newer revisions as well.
     /// See [sampling](https://modelcontextprotocol.io/specification/2025-11-25/client/sampling).
+    #[doc(alias("sampling/createMessage", "sample"))]
     pub fn create_message(
         &self,
         params: CreateMessageParams,
@@ -110,6 +129,7 @@ impl ServerSession {
     /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) remembers them, and in a handler
     /// [`RequestContext::roots`](crate::RequestContext::roots) works in newer revisions as well.
     /// See [roots](https://modelcontextprotocol.io/specification/2025-11-25/client/roots).
+    #[doc(alias = "roots/list")]
     pub fn list_roots(&self) -> SessionCall<method::ListRoots> {
         let request = InputRequest::ListRoots(EmptyParams::default());
         let ready = self.check_question(method::ListRoots::NAME, &request);
@@ -159,6 +179,7 @@ impl ServerSession {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    #[doc(alias = "notifications/elicitation/complete")]
     pub async fn notify_elicitation_complete(&self, id: impl Into<String>) -> Result<()> {
         let revision = self.revision();
         if !revision.is_some_and(|revision| revision.has_elicitation_ids()) {

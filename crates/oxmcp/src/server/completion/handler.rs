@@ -81,7 +81,7 @@ impl Completing {
     message = "a function that completes cannot take `{Self}`",
     label = "not `(Completing)` or `(RequestContext, Completing)`",
     note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order",
-    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait CompleterArguments: Sized + 'static {
     /// Makes them of what there is.

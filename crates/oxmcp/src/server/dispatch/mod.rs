@@ -9,7 +9,6 @@
 //! | `call.rs` | a request on its way to the method that serves it |
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
 //! | `lists.rs` | lists of features, a page at a time |
-//! | `span.rs` | the `tracing` span of a request |
 //! | `session_hook.rs` | a function of the author that takes a session |
 //! | `recent.rs` | a cache for clients that say the same again and again |
 //!
@@ -24,7 +23,6 @@ mod recent;
 mod requests;
 mod role;
 mod session_hook;
-pub(super) mod span;
 
 pub(super) use call::{Call, Served};
 pub(super) use client_bounds::keep_within;

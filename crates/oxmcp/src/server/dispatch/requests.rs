@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ErrorCode, Method, Notification,
+    ErrorCode, Method, Notification, Revision,
     internal::{Params, RawNotification, RequestMeta, RequestParams},
     method,
 };
@@ -12,7 +12,7 @@ use oxmcp_protocol::{
 use crate::{
     error::{Error, Result},
     server::{
-        dispatch::{Served, ServerRole, span},
+        dispatch::{Served, ServerRole},
         features::Features,
         methods,
         subscriptions::release,
@@ -26,12 +26,18 @@ use crate::{
         middleware::{Next, Request, Response},
         panics::catch_panic,
         task::BoxFuture,
+        trace::span,
     },
 };
 
 impl Role for ServerRole {
     fn side(&self) -> Side {
         Side::Server
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        let client = self.legacy_session().client();
+        client.map(|client| client.revision)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -183,18 +189,22 @@ impl ServerRole {
         params: &RequestParams<'_>,
     ) {
         let cx = RequestContext::new(Arc::clone(&context));
+        let span = span::inbound(&context, method, params);
         if let Some(next) = features.incoming.next().cloned() {
             let work = self.through_middleware(next, cx, method, params);
-            let work = span::traced(work, &context, method, params);
-            return run(context, work);
+            return run(context, span.around(work));
         }
-        match catch_panic(|| methods::serve(self, features, cx, method, params)) {
-            Ok(Served::Ready(body)) => respond_inline(&context, Ok(body)),
-            Ok(Served::Pending(work)) => {
-                let work = span::traced(work, &context, method, params);
-                run(context, work);
+        let serve = || catch_panic(|| methods::serve(self, features, cx, method, params));
+        match span.in_scope(serve) {
+            Ok(Served::Ready(body)) => {
+                span.finish(Ok(&body));
+                respond_inline(&context, Ok(body));
             }
-            Err(error) => self.refuse(&context, error),
+            Ok(Served::Pending(work)) => run(context, span.around(work)),
+            Err(error) => {
+                span.finish(Err(&error));
+                self.refuse(&context, error);
+            }
         }
     }
 

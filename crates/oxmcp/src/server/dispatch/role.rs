@@ -183,7 +183,7 @@ impl ServerRole {
     /// The bound on the subscriptions of which this one is.
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.scope.is_request() {
-            limits.max_http_streams
+            limits.http.max_streams
         } else {
             limits.max_subscriptions
         }

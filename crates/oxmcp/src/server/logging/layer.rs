@@ -25,7 +25,7 @@ use tracing_subscriber::{
 };
 
 use super::message::{Admitted, Audience};
-use crate::{server::dispatch::span, session::connection::RequestContext};
+use crate::session::{connection::RequestContext, trace::span};
 
 thread_local! {
     /// Whether this thread is about to send an event: what happens on the way is not sent.
@@ -141,7 +141,7 @@ impl LogLayer {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, cx: Context<'_, S>) {
         let metadata = attributes.metadata();
-        if metadata.name() != span::NAME || metadata.target() != span::TARGET {
+        if metadata.name() != span::INBOUND || metadata.target() != span::TARGET {
             return;
         }
         let request = span::request_of_new_span();

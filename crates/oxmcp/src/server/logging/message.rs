@@ -45,6 +45,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits, the message has not been sent.
+    #[doc(alias = "notifications/message")]
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) -> Log<'_> {
         let audience = Audience::of(self);
         if audience.is_none() {

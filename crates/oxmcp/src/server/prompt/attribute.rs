@@ -4,7 +4,7 @@
 ///
 /// Beside the function stands `name::prompt()`, which makes the [`Prompt`](struct@crate::Prompt) for
 /// [`Server::prompt`](crate::Server::prompt). All else is as with [`tool`](macro@crate::tool); the arguments come as strings, so
-/// [`PromptInput`](crate::PromptInput) says what their types may be.
+/// [`PromptInput`](crate::traits::PromptInput) says what their types may be.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, protocol::PromptMessage};

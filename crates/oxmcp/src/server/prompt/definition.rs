@@ -27,18 +27,21 @@ use crate::{
 /// [`new`](Self::new) infers the arguments from the type that the function takes; [`dynamic`](Self::dynamic) takes them
 /// as a list. What is wrong with a prompt is reported when it is added to a server with
 /// [`Server::add_prompts`](crate::Server::add_prompts), or when the server begins to serve.
+///
+/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// [`protocol::Prompt`](crate::protocol::Prompt).
 /// See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#prompt).
 ///
 /// # Arguments
 /// On the wire every argument is a string; the function gets what its type says (see
-/// [`PromptInput`](crate::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
+/// [`PromptInput`](crate::traits::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
 /// enum, fails the request with [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) and a text that says which
 /// argument is wrong and what would be right. An empty string stands for an argument that was left out, where the
 /// argument may be and no value of it is empty: many forms send what was not filled in like this. Arguments that the
 /// prompt does not know are ignored, as a client may know a newer or an older one; `#[serde(deny_unknown_fields)]`
 /// refuses them.
 ///
-/// Values of enums and booleans are completed while they are typed; [`argument`](Self::argument) has any other completed.
+/// Values of enums and booleans are completed while they are typed; [`complete`](Self::complete) has any other completed.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Prompt};
@@ -61,7 +64,7 @@ use crate::{
 ///     format!("Review this code, and be {:?}:\n{code}", severity.unwrap_or(Severity::Kind))
 /// })
 /// .title("Code review")
-/// .argument("team", |a| a.complete(["core", "docs", "web"]));
+/// .complete("team", ["core", "docs", "web"]);
 /// # let _ = prompt;
 /// ```
 pub struct Prompt {
@@ -108,7 +111,7 @@ impl Prompt {
         let mode = AskMode::of(true, is_reply);
         let mut prompt = Self::assemble(name.into(), description.into(), arguments, handler, mode);
         for (name, completer) in listed {
-            prompt = prompt.argument(&name, |argument| argument.complete(completer));
+            prompt = prompt.complete(&name, completer);
         }
         if let Some(error) = mistake {
             prompt.note(error.message());
@@ -188,7 +191,40 @@ impl Prompt {
         }
     }
 
-    /// Says more about an argument, which must exist: how it is described, and how it is completed.
+    /// Says more about an argument, which must exist, than the type of its field does.
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, Prompt};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Deploy { service: String }
+    ///
+    /// let prompt = Prompt::new("deploy", "Deploy a service", |Deploy { service }: Deploy| async move {
+    ///     format!("Deploy {service}.")
+    /// })
+    /// .argument("service", |a| a.title("Service").description("what is deployed"));
+    /// # let _ = prompt;
+    /// ```
+    #[must_use]
+    pub fn argument(
+        mut self,
+        name: &str,
+        options: impl FnOnce(ArgumentOptions) -> ArgumentOptions,
+    ) -> Self {
+        if let Err(mistake) = self.completers.check(name) {
+            self.note(&mistake);
+        }
+        let options = options(ArgumentOptions::default());
+        let mut arguments = self.definition.arguments.iter_mut();
+        if let Some(argument) = arguments.find(|argument| argument.name == name) {
+            options.apply(argument);
+        }
+        self
+    }
+
+    /// Has an argument, which must exist, completed while it is typed: by a list of strings, or by an async function of a
+    /// [`Completing`](crate::Completing). It takes the place of what was inferred from an enum or a boolean.
+    /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
     /// use oxmcp::{Completing, JsonSchema, Prompt};
@@ -206,27 +242,19 @@ impl Prompt {
     /// let prompt = Prompt::new("deploy", "Deploy a service", |d: Deploy| async move {
     ///     format!("Deploy {} {}.", d.service, d.version)
     /// })
-    /// .argument("service", |a| a.title("Service").complete(["shop", "search"]))
-    /// .argument("version", |a| a.description("one that was built").complete(versions));
+    /// .complete("service", ["shop", "search"])
+    /// .complete("version", versions);
     /// # let _ = prompt;
     /// ```
     #[must_use]
-    pub fn argument(
+    pub fn complete<Marker>(
         mut self,
-        name: &str,
-        options: impl FnOnce(ArgumentOptions) -> ArgumentOptions,
+        argument: &str,
+        completer: impl IntoCompleter<Marker>,
     ) -> Self {
-        let mut options = options(ArgumentOptions::default());
-        let completed = match options.completer.take() {
-            Some(completer) => self.completers.set(name, completer),
-            None => self.completers.check(name),
-        };
-        if let Err(mistake) = completed {
+        let set = self.completers.set(argument, completer.into_completer());
+        if let Err(mistake) = set {
             self.note(&mistake);
-        }
-        let mut arguments = self.definition.arguments.iter_mut();
-        if let Some(argument) = arguments.find(|argument| argument.name == name) {
-            options.apply(argument);
         }
         self
     }
@@ -258,7 +286,6 @@ options! {
 pub struct ArgumentOptions {
     title: Option<String>,
     description: Option<String>,
-    completer: Option<Completer>,
 }
 
 impl ArgumentOptions {
@@ -274,19 +301,12 @@ impl ArgumentOptions {
         self
     }
 
-    /// Has it completed while it is typed: by a list of strings, or by an async function of a
-    /// [`Completing`](crate::Completing). It takes the place of what was inferred from an enum or a boolean.
-    pub fn complete<Marker>(mut self, completer: impl IntoCompleter<Marker>) -> Self {
-        self.completer = Some(completer.into_completer());
-        self
-    }
-
     /// Changes what was said so far.
-    fn apply(&mut self, argument: &mut PromptArgument) {
-        if let Some(title) = self.title.take() {
+    fn apply(self, argument: &mut PromptArgument) {
+        if let Some(title) = self.title {
             argument.title = Some(title);
         }
-        if let Some(description) = self.description.take() {
+        if let Some(description) = self.description {
             argument.description = Some(description);
         }
     }

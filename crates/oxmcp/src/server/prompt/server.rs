@@ -5,7 +5,11 @@ use std::sync::Arc;
 use oxmcp_protocol::CacheHint;
 
 use super::{Prompt, RegisteredPrompt};
-use crate::{error::Result, server::server::Server};
+use crate::{
+    error::Result,
+    server::server::Server,
+    session::handler::state_scope::{OfState, StateScope},
+};
 
 impl Server {
     /// Adds a prompt. A server has one of each name.
@@ -20,6 +24,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias("prompts/list", "prompts/get"))]
     pub fn prompt(self, prompt: Prompt) -> Self {
         self.prompts([prompt])
     }
@@ -67,6 +72,26 @@ impl Server {
     #[must_use]
     pub fn cache_prompts(self, hint: CacheHint) -> Self {
         self.with(|features| features.prompts.cache = hint)
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Adds a prompt: as it is, or what `query::prompt` makes of the state. See [`Server::prompt`].
+    pub fn prompt<Marker>(&self, prompt: impl OfState<Prompt, State, Marker>) -> &Self {
+        self.role()
+            .build(|server| server.prompt(prompt.of_state(self.state())));
+        self
+    }
+
+    /// Adds prompts, as [`prompt`](Self::prompt) does.
+    pub fn prompts<Marker, T: OfState<Prompt, State, Marker>>(
+        &self,
+        prompts: impl IntoIterator<Item = T>,
+    ) -> &Self {
+        for prompt in prompts {
+            self.prompt(prompt);
+        }
+        self
     }
 }
 

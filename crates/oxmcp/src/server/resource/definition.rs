@@ -23,6 +23,9 @@ use crate::{
 ///
 /// Its URI is absolute; what is wrong with it is reported when the resource is added to a server with
 /// [`Server::add_resources`](crate::Server::add_resources), or when the server begins to serve.
+///
+/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// [`protocol::Resource`](crate::protocol::Resource).
 /// See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource).
 ///
 /// ```

@@ -26,7 +26,7 @@ use crate::{
     label = "not `()` or `(RequestContext)`",
     note = "a handler is `async fn() -> Output` or `async fn(RequestContext) -> Output`; what is read is known by its URI",
     note = "for many resources with one handler, use a `ResourceTemplate`",
-    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ResourceArguments: Sized + 'static {
     /// Makes them of what there is.
@@ -65,7 +65,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> TemplateInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one struct of yours, with a field for each variable: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait TemplateArguments: Sized + 'static {
     /// The schema of the input.

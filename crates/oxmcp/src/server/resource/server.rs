@@ -8,6 +8,7 @@ use super::{FileResources, RegisteredResource, RegisteredTemplate, Resource, Res
 use crate::{
     error::Result,
     server::{registry::Feature, server::Server},
+    session::handler::state_scope::{OfState, StateScope},
 };
 
 impl Server {
@@ -23,6 +24,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias("resources/list", "resources/read"))]
     pub fn resource(self, resource: Resource) -> Self {
         self.resources([resource])
     }
@@ -79,6 +81,7 @@ impl Server {
     ///
     /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
+    #[doc(alias = "resources/templates/list")]
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
         self.resource_templates([template])
     }
@@ -146,6 +149,47 @@ impl Server {
             listed => files.list(listed).and_then(registered),
         };
         self.extended(listed).resource_template(files.into())
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Adds a resource: as it is, or what `query::resource` makes of the state. See [`Server::resource`].
+    pub fn resource<Marker>(&self, resource: impl OfState<Resource, State, Marker>) -> &Self {
+        self.role()
+            .build(|server| server.resource(resource.of_state(self.state())));
+        self
+    }
+
+    /// Adds resources, as [`resource`](Self::resource) does.
+    pub fn resources<Marker, T: OfState<Resource, State, Marker>>(
+        &self,
+        resources: impl IntoIterator<Item = T>,
+    ) -> &Self {
+        for resource in resources {
+            self.resource(resource);
+        }
+        self
+    }
+
+    /// Adds a resource template: as it is, or what `query::template` makes of the state. See [`Server::resource_template`].
+    pub fn resource_template<Marker>(
+        &self,
+        template: impl OfState<ResourceTemplate, State, Marker>,
+    ) -> &Self {
+        self.role()
+            .build(|server| server.resource_template(template.of_state(self.state())));
+        self
+    }
+
+    /// Adds resource templates, as [`resource_template`](Self::resource_template) does.
+    pub fn resource_templates<Marker, T: OfState<ResourceTemplate, State, Marker>>(
+        &self,
+        templates: impl IntoIterator<Item = T>,
+    ) -> &Self {
+        for template in templates {
+            self.resource_template(template);
+        }
+        self
     }
 }
 

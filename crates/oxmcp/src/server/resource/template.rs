@@ -55,6 +55,9 @@ use crate::{
 ///
 /// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client gets the reason.
 ///
+/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// [`protocol::ResourceTemplate`](crate::protocol::ResourceTemplate).
+///
 /// ```
 /// use oxmcp::{JsonSchema, ResourceTemplate};
 ///

@@ -3,12 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use oxmcp_protocol::{
-    Meta, Notification, NotificationParams, ResourceUpdatedParams,
-    method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
+    Meta, Notification, NotificationParams, ResourceUpdatedParams, method::ResourceUpdated,
 };
 use tokio::time::sleep;
 
-use super::{Topics, listens::log_unsent, topics::DueSender};
+use super::{
+    Topics,
+    listens::log_unsent,
+    topics::DueSender,
+    written_changes::{LISTS, WrittenChanges},
+};
 use crate::{
     server::{server::Server, session::ServerSession},
     session::{
@@ -41,15 +45,20 @@ impl Server {
     }
 }
 
-/// Notifies each session in a task of its own: a client that reads slowly must not hold up the others.
+/// Notifies each client: at once where that can be done, else in a task of its own, since a client that reads slowly must not
+/// hold up the others.
 fn notify_all(server: &Server, changed: &Topics) {
-    server.listens().add(changed);
+    let changes = WrittenChanges::new(changed);
+    let is_visible = server.features().are_visible(&changed.uris);
+    server.listens().add(&changes, is_visible);
     for session in server.sessions() {
-        session.role().listens.add(changed);
-        let topics = session.role().topics(session.connection(), changed);
-        if !topics.is_empty() {
-            notify_session(session, topics);
+        let role = session.role();
+        role.listens.add(&changes, is_visible);
+        let topics = role.topics(session.connection(), changed);
+        if topics.is_empty() || changes.send(session.connection(), &topics, None) {
+            continue;
         }
+        notify_session(session, topics);
     }
 }
 
@@ -65,15 +74,10 @@ fn notify_session(session: ServerSession, topics: Topics) {
     });
 }
 
-/// Notifies one client.
+/// Notifies one client, in its turn.
 pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
     let Topics { lists, uris } = changed;
-    let lists = [
-        (lists.tools_list_changed, ToolListChanged::NAME),
-        (lists.prompts_list_changed, PromptListChanged::NAME),
-        (lists.resources_list_changed, ResourceListChanged::NAME),
-    ];
-    for (_, name) in lists.into_iter().filter(|(is_changed, _)| *is_changed) {
+    for (name, _) in LISTS.into_iter().filter(|(_, has)| has(lists)) {
         let mut params = NotificationParams::default();
         params.meta = meta.clone();
         log_unsent(connection.notify(name, params).await);

@@ -98,7 +98,7 @@ async fn register(
     let watches = Watches::begin(cx, session.clone(), subscriptions, &mut filter).await?;
     let topics = filter.clone().into();
     let listens = &role.listens;
-    let registration = listens.register(connection, cx.revision(), topics, limit)?;
+    let registration = listens.register(cx, topics, limit)?;
     Ok((Box::new(filter), registration, watches))
 }
 
@@ -110,6 +110,7 @@ async fn stream(
     id: &RequestId,
 ) -> Result<Infallible> {
     Box::pin(acknowledge(&cx.parts().connection, filter, id)).await?;
+    listen.note_acknowledged();
     loop {
         let due = listen.next().await;
         Box::pin(send(cx, due, id)).await?;

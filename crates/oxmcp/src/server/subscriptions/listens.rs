@@ -1,18 +1,24 @@
 //! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use oxmcp_protocol::{JsonObject, Revision};
+use oxmcp_protocol::JsonObject;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::Topics;
+use super::{Topics, written_changes::WrittenChanges};
 use crate::{
     error::{Error, Result},
     extension::registry::{Extensions, send_notification},
     logged::Logged,
     session::{
-        connection::{Connection, ContextParts},
+        connection::{Connection, ContextParts, RequestContext},
         inbound::in_flight::IdleWait,
     },
     sync::Mutex,
@@ -25,8 +31,11 @@ pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 
 #[derive(Debug)]
 pub(super) struct Listen {
-    revision: Revision,
+    /// The context of its request.
+    cx: RequestContext,
     topics: Topics,
+    /// Whether the client knows that it is open.
+    is_acknowledged: AtomicBool,
     /// What is to be sent. Mostly that is nothing.
     due: Mutex<Option<Box<Due>>>,
     is_due: Notify,
@@ -64,14 +73,16 @@ impl Event {
 }
 
 impl Listens {
-    /// Adds changes to the subscriptions to them.
-    pub(super) fn add(&self, changed: &Topics) {
+    /// Notifies the subscriptions to these changes: at once where that can be done, and all callers see what has changed, else
+    /// from their tasks.
+    pub(super) fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
         for listen in &*self.0.lock() {
-            let due = listen.topics.and(changed);
-            if !due.is_empty() {
-                listen.due.lock().get_or_insert_default().changed.merge(due);
-                listen.is_due.notify_one();
+            if !changes.concern(&listen.topics) || is_visible && listen.send(changes) {
+                continue;
             }
+            let due = listen.topics.and(changes.changed());
+            listen.due.lock().get_or_insert_default().changed.merge(due);
+            listen.is_due.notify_one();
         }
     }
 
@@ -93,7 +104,7 @@ impl Listens {
     ) {
         for listen in &*self.0.lock() {
             if !listen.topics.lists.has_other(key, value)
-                || !extensions.has_notification(event.name, listen.revision)
+                || !extensions.has_notification(event.name, listen.cx.revision())
             {
                 continue;
             }
@@ -115,8 +126,7 @@ impl Listens {
     /// Where there are too many.
     pub(super) fn register<'a>(
         self: &Arc<Self>,
-        connection: &'a Connection,
-        revision: Revision,
+        cx: &'a RequestContext,
         topics: Topics,
         limit: usize,
     ) -> Result<Registration<'a>> {
@@ -127,8 +137,9 @@ impl Listens {
             )));
         }
         let listen = Arc::new(Listen {
-            revision,
+            cx: cx.clone(),
             topics,
+            is_acknowledged: AtomicBool::new(false),
             due: Mutex::default(),
             is_due: Notify::new(),
         });
@@ -136,7 +147,7 @@ impl Listens {
         Ok(Registration {
             listens: Arc::clone(self),
             listen,
-            _idle: connection.in_flight().wait_idly(),
+            _idle: cx.parts().connection.in_flight().wait_idly(),
         })
     }
 
@@ -146,6 +157,19 @@ impl Listens {
 }
 
 impl Listen {
+    /// The client knows that the subscription is open: from here on it can be notified at once.
+    pub(super) fn note_acknowledged(&self) {
+        self.is_acknowledged.store(true, Ordering::Relaxed);
+    }
+
+    /// Notifies the client at once. Returns whether that was done.
+    fn send(&self, changes: &WrittenChanges<'_>) -> bool {
+        let connection = &self.cx.parts().connection;
+        self.is_acknowledged.load(Ordering::Relaxed)
+            && !self.cx.is_cancelled()
+            && changes.send(connection, &self.topics, self.cx.request_id())
+    }
+
     /// Waits until something is due, and takes it.
     pub(super) async fn next(&self) -> Box<Due> {
         self.is_due.notified().await;

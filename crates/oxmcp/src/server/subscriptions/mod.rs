@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
 //! | `changes.rs` | notifying all clients of a change, coalesced |
+//! | `written_changes.rs` | the notifications of changes, written once for all who can be notified at once |
 //! | `topics.rs` | sets of what has changed, or of what a client has subscribed to |
 //! | `listen.rs` | `subscriptions/listen`, a request that stays open |
 //! | `listens.rs` | the registry of these, and what is due for each |
@@ -21,6 +22,7 @@ mod server;
 mod subscribe;
 mod topics;
 mod watched;
+mod written_changes;
 
 pub(super) use listen::listen;
 pub(crate) use listens::Listens;

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     extension::registry::notification_params,
     server::{server::Server, session::ServerSession},
-    session::connection::RequestContext,
+    session::{connection::RequestContext, handler::state_scope::StateScope},
 };
 
 impl Server {
@@ -25,6 +25,7 @@ impl Server {
     /// A watch ends with the session at the latest.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
+    #[doc(alias = "resources/subscribe")]
     pub fn subscriptions(self) -> Self {
         self.allow_subscriptions(ResourceSubscriptions::default())
     }
@@ -58,6 +59,7 @@ impl Server {
     /// # let _ = server;
     /// ```
     #[must_use]
+    #[doc(alias("resources/subscribe", "resources/unsubscribe"))]
     pub fn on_subscribe<S, SF, U, UF>(self, subscribe: S, unsubscribe: U) -> Self
     where
         S: Fn(RequestContext, String) -> SF + Send + Sync + 'static,
@@ -108,6 +110,7 @@ impl Server {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "notifications/resources/updated")]
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         let uri = uri.as_ref();
         // Only what is watched is collected, so that it has the bounds of what is watched.
@@ -188,5 +191,25 @@ impl Server {
             }
         }
         Ok(())
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Sets the handlers of [`Server::on_subscribe`], which take the state first.
+    pub fn on_subscribe<S, SF, U, UF>(&self, subscribe: S, unsubscribe: U) -> &Self
+    where
+        S: Fn(State, RequestContext, String) -> SF + Send + Sync + 'static,
+        SF: Future<Output = Result<()>> + Send + 'static,
+        U: Fn(State, ServerSession, String) -> UF + Send + Sync + 'static,
+        UF: Future<Output = ()> + Send + 'static,
+    {
+        let (begun, ended) = (self.state(), self.state());
+        self.role().build(|server| {
+            server.on_subscribe(
+                move |cx, uri| subscribe(begun.clone(), cx, uri),
+                move |session, uri| unsubscribe(ended.clone(), session, uri),
+            )
+        });
+        self
     }
 }

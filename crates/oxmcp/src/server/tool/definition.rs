@@ -33,6 +33,9 @@ const MAX_NAME: usize = 128;
 /// [`deny_unknown`](Self::deny_unknown) says otherwise.
 /// What is wrong with a tool (a name or a schema that the protocol does not allow) is reported when it is added to a
 /// server with [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
+///
+/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// [`protocol::Tool`](crate::protocol::Tool).
 /// See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool).
 ///
 /// ```

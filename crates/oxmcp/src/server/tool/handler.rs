@@ -6,7 +6,7 @@ use oxmcp_json::Text;
 use oxmcp_protocol::CallToolResult;
 use oxmcp_schema::{
     JsonSchema, Schema,
-    internal::{Read, misspelt_property, refused_property},
+    internal::{Read, misspelt_property, refused_number, refused_property, without_fractions},
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -43,7 +43,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `oxmcp::with_state(shared, handler)`"
+    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
     /// Whether the handler is given the context of the request.
@@ -154,21 +154,38 @@ impl ToolSchemas {
         Ok(value)
     }
 
-    /// Validates the arguments of a call, and has serde_json read them.
+    /// Validates the arguments of a call, and has serde_json read them: as they are, or rewritten.
     #[cold]
     fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
         self.check(arguments)?;
-        let value = arguments.parse().map_err(|error| {
-            // The position is one in our own copy of the arguments: it would only confuse.
-            let error = error.to_string();
-            let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
-            // They are valid: it is the type that takes less than its schema says.
-            let place = refused_property::<T>(arguments);
-            let place = place.map_or(String::new(), |place| format!("{place}: "));
-            self.invalid(&format_args!("{place}{error}"))
-        })?;
-        self.check_spelling::<T>(arguments)?;
-        Ok(value)
+        let error = match arguments.parse() {
+            Ok(value) => return self.check_spelling::<T>(arguments).map(|()| value),
+            Err(error) => error,
+        };
+        // `3.0` is an integer for the schema that the model was told.
+        let Some(rewritten) = without_fractions(arguments) else {
+            return Err(self.refused::<T>(arguments, &error));
+        };
+        let arguments = Text::checked(&rewritten);
+        match arguments.parse() {
+            Ok(value) => self.check_spelling::<T>(arguments).map(|()| value),
+            Err(error) => Err(self.refused::<T>(arguments, &error)),
+        }
+    }
+
+    /// The arguments are valid: it is the type that takes less than its schema says.
+    fn refused<T: DeserializeOwned>(
+        &self,
+        arguments: Text<'_>,
+        error: &serde_json::Error,
+    ) -> ToolError {
+        // The position is one in our own copy of the arguments: it would only confuse.
+        let error = error.to_string();
+        let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
+        let said = refused_number(error).unwrap_or_else(|| error.to_owned());
+        let place = refused_property::<T>(arguments);
+        let place = place.map_or(String::new(), |place| format!("{place}: "));
+        self.invalid(&format_args!("{place}{said}"))
     }
 
     /// Refuses a property whose name is misspelt. What else there is, clients add: it is let through.

@@ -72,7 +72,7 @@ impl RegisteredTool {
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(
             Text::from(input.as_raw()),
-            Limits::default().max_mirrored_bytes,
+            Limits::default().client.max_mirrored_bytes,
         )
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();

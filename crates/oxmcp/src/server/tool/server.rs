@@ -5,13 +5,18 @@ use std::sync::Arc;
 use oxmcp_protocol::CacheHint;
 
 use super::{RegisteredTool, Tool};
-use crate::{error::Result, server::server::Server};
+use crate::{
+    error::Result,
+    server::server::Server,
+    session::handler::state_scope::{OfState, StateScope},
+};
 
 impl Server {
     /// Adds a tool. A server has one of each name.
     ///
     /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
+    #[doc(alias("tools/list", "tools/call"))]
     pub fn tool(self, tool: Tool) -> Self {
         self.tools([tool])
     }
@@ -55,6 +60,26 @@ impl Server {
     #[must_use]
     pub fn cache_tools(self, hint: CacheHint) -> Self {
         self.with(|features| features.tools.cache = hint)
+    }
+}
+
+impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
+    /// Adds a tool: as it is, or what `query::tool` makes of the state. See [`Server::tool`].
+    pub fn tool<Marker>(&self, tool: impl OfState<Tool, State, Marker>) -> &Self {
+        self.role()
+            .build(|server| server.tool(tool.of_state(self.state())));
+        self
+    }
+
+    /// Adds tools, as [`tool`](Self::tool) does.
+    pub fn tools<Marker, T: OfState<Tool, State, Marker>>(
+        &self,
+        tools: impl IntoIterator<Item = T>,
+    ) -> &Self {
+        for tool in tools {
+            self.tool(tool);
+        }
+        self
     }
 }
 

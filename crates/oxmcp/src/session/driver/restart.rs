@@ -114,7 +114,7 @@ mod tests {
     };
 
     use oxmcp_protocol::{
-        EmptyParams,
+        EmptyParams, Revision,
         internal::{RawNotification, RequestParams},
     };
 
@@ -156,6 +156,10 @@ mod tests {
 
         fn has_meta_key(&self, _: &str) -> bool {
             false
+        }
+
+        fn revision(&self) -> Option<Revision> {
+            None
         }
 
         fn closed(&self, _: &Arc<Connection>) {}

@@ -147,6 +147,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// Cancel safe.
+    #[doc(alias = "notifications/cancelled")]
     pub async fn cancelled(&self) {
         self.parts.cancel.wait().await;
     }

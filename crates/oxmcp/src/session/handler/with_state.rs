@@ -6,6 +6,8 @@ use crate::session::handler::traits::Handler;
 
 /// A handler that is also given what handlers share, as a database: before all else it takes a clone of `state`.
 ///
+/// Where many share one, [`Server::state`](crate::Server::state) gives it to all of them.
+///
 /// It is the handler that `handler` is without its first argument, and stands wherever a [`Handler`] does: in tools, prompts,
 /// resources, resource templates, completers, extensions, and where a client answers. The state is cloned for each call: mostly it is
 /// an [`Arc`](std::sync::Arc), or a struct of some.
@@ -121,6 +123,20 @@ pub trait SharedAs<State>: Send + Sync + 'static {
 impl<State: Clone + Send + Sync + 'static> SharedAs<State> for State {
     fn share(&self) -> State {
         self.clone()
+    }
+}
+
+/// No state of any handler. That any type is said to be shared as it lets the compiler look at what a handler takes first, before it
+/// says that the state is not that: else it tells of two types that differ, without a word on handlers.
+#[doc(hidden)]
+#[expect(unnameable_types, reason = "only an implementation mentions it")]
+#[derive(Debug)]
+pub enum NoState {}
+
+#[diagnostic::do_not_recommend]
+impl<Any: Send + Sync + 'static> SharedAs<NoState> for Any {
+    fn share(&self) -> NoState {
+        unreachable!("nothing takes it, since there is none")
     }
 }
 

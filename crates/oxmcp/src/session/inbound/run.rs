@@ -17,6 +17,7 @@ use tokio::{
     task::coop,
     time::{Instant, sleep},
 };
+use tracing::Instrument;
 
 use crate::{
     error::{Error, Result},
@@ -137,10 +138,11 @@ pub(crate) async fn run_question<T: Send + 'static>(
     }
 
     let _cancel = Cancel(Arc::clone(&context));
-    let running = tokio::spawn(async move {
+    let running = async move {
         let work = async { panics::flatten(panics::catch(Pin::new(&mut future)).await) };
         unless_cancelled(&context, work).await
-    });
+    };
+    let running = tokio::spawn(running.in_current_span());
     match running.await {
         Ok(Some(result)) => result,
         // The runtime ends; or the caller has gone.

@@ -132,16 +132,15 @@ impl Request {
         Ok(())
     }
 
-    /// Sets a key of the `_meta` of what is on its way out: for what is to be in every request, as a
-    /// [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) is.
+    /// Sets a key of the [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) of what is on its way out: for
+    /// what is to be in every request. The context of a trace is sent by [`trace`](crate::trace).
     ///
     /// ```
-    /// use oxmcp::{Client, middleware::{self, Next, Request}, protocol::Meta};
+    /// use oxmcp::{Client, middleware::{self, Next, Request}};
     ///
-    /// # fn current() -> String { "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into() }
-    /// let client = Client::new("traced", "1.0.0").outgoing_layer(middleware::from_fn(
+    /// let client = Client::new("tenant", "1.0.0").outgoing_layer(middleware::from_fn(
     ///     |mut request: Request, next: Next| async move {
-    ///         request.set_meta(Meta::TRACEPARENT, current())?;
+    ///         request.set_meta("com.example/tenant", "moon")?;
     ///         next.run(request).await
     ///     },
     /// ));

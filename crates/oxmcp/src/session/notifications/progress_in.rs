@@ -101,11 +101,9 @@ mod tests {
 
     #[test]
     fn the_queue_is_bounded_in_number_and_in_bytes() {
-        let (sender, mut receiver) = new(&Limits {
-            max_queued_progress: 3,
-            max_message_bytes: 1000,
-            ..Limits::default()
-        });
+        let (sender, mut receiver) = new(&Limits::default()
+            .max_queued_progress(3)
+            .max_message_bytes(1000));
         let sent = [400, 500, 200, 0, 0].map(|letters| sender.send(update(letters)));
         assert_eq!(sent, [true, true, false, true, false]);
         assert!(receiver.next_now().is_some());

@@ -43,6 +43,7 @@ impl RequestContext {
     ///
     /// # Cancel safety
     /// Cancel safe: dropped while it waits, nothing has been sent.
+    #[doc(alias = "notifications/progress")]
     pub fn progress(&self, done: impl ProgressAmount) -> Progress<'_> {
         Progress::new(self, done.to_f64())
     }

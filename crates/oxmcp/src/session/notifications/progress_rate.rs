@@ -150,11 +150,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_does_not_make_a_burst_longer() {
-        let limits = Limits {
-            progress_burst: 10,
-            progress_per_second: 10,
-            ..Limits::default()
-        };
+        let limits = Limits::default().progress_burst(10).progress_per_second(10);
         let rate = ProgressRate::default();
         assert_eq!(sent(&rate, &limits, 0..1), 1);
         advance(Duration::from_secs(60)).await;
@@ -163,11 +159,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_burst_reports_are_sent_at_the_rate() {
-        let limits = Limits {
-            progress_burst: 0,
-            progress_per_second: 10,
-            ..Limits::default()
-        };
+        let limits = Limits::default().progress_burst(0).progress_per_second(10);
         let rate = ProgressRate::default();
         assert_eq!(sent(&rate, &limits, 0..10), 1);
         advance(Duration::from_millis(100)).await;

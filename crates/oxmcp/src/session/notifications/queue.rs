@@ -304,10 +304,7 @@ mod tests {
 
     /// Which of the jobs run, of these sizes.
     async fn run(max_bytes: usize, sizes: &[usize]) -> Vec<usize> {
-        let limits = Limits {
-            max_message_bytes: max_bytes,
-            ..Limits::default()
-        };
+        let limits = Limits::default().max_message_bytes(max_bytes);
         let queue = NotificationQueue::new(&limits, &Handle::current());
         let ran = Arc::new(Mutex::new(Vec::new()));
         for size in sizes {

@@ -29,6 +29,10 @@ use crate::{
         },
         panics,
         task::spawn_on,
+        trace::{
+            propagator,
+            span::{self, OutboundSpan},
+        },
     },
 };
 
@@ -218,6 +222,7 @@ struct CallInFlight<'a> {
     connection: &'a Arc<Connection>,
     method: &'a str,
     id: i64,
+    span: OutboundSpan,
     is_sent: bool,
     is_answered: bool,
     /// Why it is cancelled, if it is.
@@ -240,11 +245,13 @@ impl<'a> CallInFlight<'a> {
         (progress, alarm): (Option<ProgressSender>, Instant),
     ) -> Result<Self> {
         let wants_progress = progress.is_some();
+        let span = span::outbound(connection.role().revision(), method, params);
         let (id, needs_timer) = connection.calls().enter(progress, alarm)?;
         let mut call = Self {
             connection,
             method,
             id,
+            span,
             is_sent: false,
             is_answered: false,
             reason: DROPPED,
@@ -255,12 +262,16 @@ impl<'a> CallInFlight<'a> {
         if let Some(on_begin) = options.on_begin.take() {
             on_begin(id);
         }
+        call.span.begin(id);
+        let trace = propagator::inject(&call.span.span);
         let extra = ExtraMeta {
             envelope: connection.role().envelope(),
             progress: wants_progress,
+            trace: trace.as_ref(),
             meta: options.meta.as_object(),
         };
-        call.is_sent = call.append(|out| write_request(out, id, method, params, extra))?;
+        let sent = call.append(|out| write_request(out, id, method, params, extra));
+        call.is_sent = sent.inspect_err(|error| call.span.finish(Err(error)))?;
         Ok(call)
     }
 
@@ -309,6 +320,7 @@ impl<'a> CallInFlight<'a> {
                 answer = poll_fn(|cx| calls.poll(self.id, cx)) => {
                     if let Some(answer) = answer {
                         self.is_answered = true;
+                        self.span.finish(answer.as_ref().map(|result| &*result.json));
                         // All progress that came before the answer is reported before the answer.
                         while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
                             report(on_progress, update);
@@ -339,6 +351,13 @@ impl Drop for CallInFlight<'_> {
             return;
         }
         let connection = self.connection;
+        if self.is_sent {
+            self.span.fail(if self.reason == TIMED_OUT {
+                "timeout"
+            } else {
+                "cancelled"
+            });
+        }
         let is_waiting = connection.calls().leave(self.id);
         // `initialize` must not be cancelled, says the specification of every revision that has it.
         if is_waiting && self.is_sent && self.method != "initialize" {

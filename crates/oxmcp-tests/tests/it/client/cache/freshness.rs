@@ -108,7 +108,7 @@ async fn no_answer_stays_fresh_for_longer_than_the_client_allows() {
     advance(SECOND * 10).await;
     asked(&mut peer, &session, tools("b", 3600)).await;
 
-    let (mut peer, session) = modern(&client().no_cache()).await;
+    let (mut peer, session) = modern(&client().without_cache()).await;
     asked(&mut peer, &session, tools("a", 3600)).await;
     asked(&mut peer, &session, tools("b", 3600)).await;
 }

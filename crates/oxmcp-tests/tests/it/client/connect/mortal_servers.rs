@@ -235,6 +235,8 @@ async fn a_server_is_not_started_for_a_session_that_closes() {
     settle().await;
     session.close().await.unwrap();
     closed(call).await;
+    // The transport is kept for as long as the session.
+    drop(session);
     assert!(starts.0.recv().await.is_none());
 }
 
@@ -244,5 +246,7 @@ async fn a_legacy_session_ends_with_its_server() {
     drop(peer);
     session.wait().await.unwrap();
     closed(calling(&session)).await;
+    // The transport is kept for as long as the session.
+    drop(session);
     assert!(starts.0.recv().await.is_none());
 }

@@ -249,9 +249,9 @@ async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
             // There is nothing to find out.
             let session = connecting.await.unwrap().unwrap();
             assert_eq!(session.revision(), revision);
-            let call = crate::client::calling(&session);
+            let call = calling(&session);
             let request = expect(&mut peer, "tools/call").await;
-            answer(&mut peer, &request, crate::client::done()).await;
+            answer(&mut peer, &request, done()).await;
             call.await.unwrap().unwrap();
             assert!(session.discovered().is_none());
         } else {

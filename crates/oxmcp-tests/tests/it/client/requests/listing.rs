@@ -163,10 +163,7 @@ async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
 #[tokio::test]
 async fn w23_a_list_may_have_max_pages_and_no_more() {
     for (pages, fits) in [(3, true), (4, false)] {
-        let limits = Limits {
-            max_pages: 3,
-            ..Limits::default()
-        };
+        let limits = Limits::default().client(|client| client.max_pages(3));
         let server = calculator()
             .tools(
                 ["b", "c", "d"]
@@ -195,10 +192,7 @@ async fn the_pages_of_a_list_have_a_bound_in_bytes() {
     let name = "n".repeat(100);
     // Two pages of one tool each fit, however they are cut.
     for (limit, fits) in [(2_000, true), (300, false)] {
-        let limits = Limits {
-            max_listing_bytes: limit,
-            ..Limits::default()
-        };
+        let limits = Limits::default().client(|client| client.max_listing_bytes(limit));
         let server = oxmcp::Server::new("s", "1")
             .tools([format!("a{name}"), format!("b{name}")].map(|name| idle(&name)))
             .page_size(1);

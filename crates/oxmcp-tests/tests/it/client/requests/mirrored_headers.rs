@@ -221,10 +221,7 @@ async fn an_argument_that_cannot_be_mirrored_is_reported_to_the_transport() {
 #[tokio::test]
 async fn attack_7_remembered_headers_of_tools_are_bounded() {
     // Room for two.
-    let limits = Limits {
-        max_mirrored_bytes: 500,
-        ..Limits::default()
-    };
+    let limits = Limits::default().client(|client| client.max_mirrored_bytes(500));
     let (mut peer, way, session) = session_of(&client().limits(limits)).await;
     let listed = ["a", "b", "c"].map(|name| tool(name, &json!("Region")));
     assert_eq!(list(&mut peer, &session, &listed).await.len(), 3);

@@ -108,10 +108,7 @@ async fn a_call_that_would_be_the_same_is_not_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_without_end_is_given_up() {
-    let limits = oxmcp::Limits {
-        max_listing_bytes: 10_000,
-        ..oxmcp::Limits::default()
-    };
+    let limits = oxmcp::Limits::default().client(|client| client.max_listing_bytes(10_000));
     let (mut peer, _way, session) = session_of(&client().limits(limits)).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;

@@ -158,20 +158,8 @@ async fn a_state_without_questions_is_sent_back_after_a_pause_byte_for_byte() {
 async fn rounds_are_bounded() {
     for (limits, rounds) in [
         (Limits::default(), 10),
-        (
-            Limits {
-                max_rounds: 2,
-                ..Limits::default()
-            },
-            2,
-        ),
-        (
-            Limits {
-                max_rounds: 0,
-                ..Limits::default()
-            },
-            0,
-        ),
+        (Limits::default().client(|client| client.max_rounds(2)), 2),
+        (Limits::default().client(|client| client.max_rounds(0)), 0),
     ] {
         for question in [
             asks(json!({"k": form()})),
@@ -197,10 +185,7 @@ async fn rounds_are_bounded() {
 #[tokio::test(start_paused = true)]
 async fn a_state_that_is_too_long_is_not_carried() {
     for (length, fits) in [(100, true), (101, false)] {
-        let limits = Limits {
-            max_request_state: 100,
-            ..Limits::default()
-        };
+        let limits = Limits::default().max_request_state(100);
         let (mut peer, session, _) = session_of(answering().limits(limits), MODERN).await;
         let call = calling(&session);
         let request = expect(&mut peer, "tools/call").await;
@@ -258,10 +243,7 @@ async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
             "do not fit",
         ),
         (
-            answering().limits(Limits {
-                max_in_flight: 2,
-                ..Limits::default()
-            }),
+            answering().limits(Limits::default().max_in_flight(2)),
             Value::Object(many),
             "asks 3 things at once",
         ),

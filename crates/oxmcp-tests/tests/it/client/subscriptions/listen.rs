@@ -377,10 +377,7 @@ async fn closing_the_session_ends_its_subscriptions_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn unread_events_are_bounded() {
-    let limits = Limits {
-        max_queued_notifications: 3,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_queued_notifications(3);
     let (mut peer, session) = modern(client().limits(limits)).await;
     let (mut subscription, id) = subscribe(&mut peer, &session).await;
     for index in 0..10 {

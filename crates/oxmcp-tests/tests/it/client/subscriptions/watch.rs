@@ -267,10 +267,7 @@ async fn p1_a_resource_that_is_watched_again_needs_no_new_agreement() {
 
 #[tokio::test(start_paused = true)]
 async fn p1_unread_updates_are_bounded() {
-    let limits = Limits {
-        max_queued_notifications: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_queued_notifications(2);
     let (mut peer, session) = modern(client().limits(limits)).await;
     let watch = watching(&session, "file:///dir/");
     let (id, _) = agree(&mut peer).await;

@@ -40,10 +40,7 @@ fn limited(limits: Limits) -> StreamableHttp {
 
 #[tokio::test]
 async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
-    let endpoint = limited(Limits {
-        max_http_body_bytes: 1000,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_body_bytes(1000)));
     let session = Session::open(&endpoint).await;
     let message = modern(1, "tools/list", json!({}));
     let ping = request(1, "ping", json!({}));
@@ -88,10 +85,7 @@ async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
 
 #[tokio::test]
 async fn attack_7_there_are_no_more_streams_than_the_limit() {
-    let endpoint = limited(Limits {
-        max_http_streams: 2,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_streams(2)));
     let (one, two, three) = (
         Session::open(&endpoint).await,
         Session::open(&endpoint).await,
@@ -115,10 +109,7 @@ async fn listen(endpoint: &StreamableHttp) -> http::Response<oxmcp::http::Respon
 
 #[tokio::test]
 async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
-    let endpoint = limited(Limits {
-        max_http_streams: 2,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_streams(2)));
     let mut first = Events::of(listen(&endpoint).await);
     let mut second = Events::of(listen(&endpoint).await);
     first.next().await.unwrap();
@@ -137,10 +128,7 @@ async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
 
 #[tokio::test]
 async fn attack_7_sessions_that_do_not_open_take_no_place() {
-    let endpoint = limited(Limits {
-        max_http_sessions: 1,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_sessions(1)));
     for params in [json!({}), json!({"protocolVersion": 7}), json!([])] {
         let failed = request(1, "initialize", params).to_string();
         let response = send(&endpoint, builder("POST"), failed).await;
@@ -156,10 +144,7 @@ async fn attack_7_sessions_that_do_not_open_take_no_place() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_an_initialize_without_an_id_takes_no_place() {
-    let endpoint = limited(Limits {
-        max_http_sessions: 1,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_sessions(1)));
     // It has no id, so that nothing answers it.
     let mut open = initialize(LEGACY, json!({}));
     open.as_object_mut().unwrap().remove("id");
@@ -197,10 +182,7 @@ async fn params_of_initialize_that_are_too_long_open_no_session() {
 
 #[tokio::test]
 async fn attack_7_batches_are_no_way_around_a_limit() {
-    let endpoint = limited(Limits {
-        max_batch: 3,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().max_batch(3));
     let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
     let batch = |count: i64| -> Value {
         let pings = (0..count).map(|id| request(id, "ping", json!({})));
@@ -225,10 +207,7 @@ async fn attack_7_a_session_has_no_more_requests_in_flight_than_the_limit() {
             release.notified().await;
         }
     });
-    let limits = Limits {
-        max_in_flight: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_in_flight(2);
     let endpoint = StreamableHttp::from(calculator().tool(tool).limits(limits));
     let session = Session::open(&endpoint).await;
     let wait = |id| {
@@ -291,10 +270,7 @@ async fn ping(endpoint: &StreamableHttp, who: Option<&str>, id: &str) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
-    let endpoint = limited(Limits {
-        max_http_sessions: 3,
-        ..Limits::default()
-    });
+    let endpoint = limited(Limits::default().http(|http| http.max_sessions(3)));
     let (used, _) = open(&endpoint, None).await;
     assert!(ping(&endpoint, None, &used).await);
     let mut ids = Vec::new();
@@ -323,11 +299,8 @@ async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_principal_has_a_quota_of_sessions() {
-    let endpoint = limited(Limits {
-        max_http_sessions: 4,
-        max_http_sessions_each: 2,
-        ..Limits::default()
-    });
+    let endpoint =
+        limited(Limits::default().http(|http| http.max_sessions(4).max_sessions_each(2)));
     let (ann, bob) = (Some("ann"), Some("bob"));
     let (of_bob, _) = open(&endpoint, bob).await;
     let (first, _) = open(&endpoint, ann).await;

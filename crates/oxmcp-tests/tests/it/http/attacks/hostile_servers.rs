@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 use crate::http::attacks::raw_sockets::{canned, discovered, response};
 
 fn client() -> Client {
-    let limits = Limits {
-        max_message_bytes: 10_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(10_000);
     Client::new("victim", "1")
         .revisions([Revision::V2025_11_25, Revision::LATEST])
         .limits(limits)

@@ -31,10 +31,7 @@ async fn child() {
     if env::var_os(ROLE).is_none() {
         return;
     }
-    let limits = Limits {
-        max_http_bytes: BUDGET_KIB << 10,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_bytes(BUDGET_KIB << 10));
     let endpoint = StreamableHttp::from(calculator()).limits(limits);
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
     println!("{ADDRESS}{}", serving.local_addr());

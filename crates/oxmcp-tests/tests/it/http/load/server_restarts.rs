@@ -40,10 +40,7 @@ fn server(seen: &Arc<Seen>) -> Server {
 
 /// Serves at this address; it may not be free at once.
 async fn serve(server: &Server, address: SocketAddr) -> Serving {
-    let limits = Limits {
-        drain: Duration::from_millis(50),
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::from_millis(50));
     let endpoint = StreamableHttp::from(server.clone()).limits(limits);
     loop {
         match endpoint.serve(address).await {

@@ -34,10 +34,7 @@ fn chatter(sent: &Arc<AtomicI64>) -> Tool {
 
 /// A server that says much, and has little room for it.
 fn server(sent: &Arc<AtomicI64>) -> Server {
-    let limits = Limits {
-        max_unsent_bytes: 20_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(20_000);
     calculator().tool(chatter(sent)).limits(limits)
 }
 

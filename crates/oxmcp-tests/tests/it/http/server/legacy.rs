@@ -259,10 +259,7 @@ async fn a_batch_is_answered_as_a_whole() {
 #[tokio::test(start_paused = true)]
 async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
     let server = calculator();
-    let limits = Limits {
-        http_session_idle: Duration::from_secs(60),
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.session_idle(Duration::from_secs(60)));
     let endpoint = endpoint(&server).limits(limits);
     let session = Session::open(&endpoint).await;
     let events = Events::of(session.get().await);
@@ -278,10 +275,7 @@ async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
 #[tokio::test(start_paused = true)]
 async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_do() {
     let server = calculator();
-    let limits = Limits {
-        http_session_idle: Duration::from_secs(64),
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.session_idle(Duration::from_secs(64)));
     let endpoint = endpoint(&server).limits(limits);
     let pass = async |seconds| tokio::time::sleep(Duration::from_secs(seconds)).await;
     let there = async |session: &Session| {
@@ -324,10 +318,7 @@ async fn a_session_that_its_handler_closes_ends() {
 
 #[tokio::test]
 async fn w15_there_are_no_more_sessions_than_the_limit() {
-    let limits = Limits {
-        max_http_sessions: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_sessions(1));
     let endpoint = endpoint(&calculator()).limits(limits);
     let session = Session::open(&endpoint).await;
     let open = async || {

@@ -155,10 +155,7 @@ async fn e2_requests_still_running_when_the_endpoint_closes_are_cancelled_in_tim
             stops.notify_one();
         }
     });
-    let limits = Limits {
-        drain: Duration::from_secs(3),
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::from_secs(3));
     let endpoint = endpoint(&calculator().tool(stuck).tool(slow(&Arc::default()))).limits(limits);
     let call = |name: &str| {
         call_modern(

@@ -58,10 +58,7 @@ async fn a_session_is_not_reported_gone_while_its_store_fails() {
 async fn a_session_is_not_reported_gone_where_the_quota_is_full() {
     let sessions = SharedSessions::default();
     let node = || {
-        let limits = Limits {
-            max_http_sessions: 1,
-            ..Limits::default()
-        };
+        let limits = Limits::default().http(|http| http.max_sessions(1));
         endpoint(&calculator())
             .limits(limits)
             .session_store(sessions.clone())

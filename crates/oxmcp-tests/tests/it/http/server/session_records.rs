@@ -280,10 +280,7 @@ async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
 #[tokio::test]
 async fn an_evicted_session_may_outlive_the_one_that_replaced_it() {
     let sessions = SharedSessions::default();
-    let limits = Limits {
-        max_http_sessions: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_sessions(1));
     let endpoint = endpoint(&calculator()).session_store(sessions.clone());
     let endpoint = endpoint.limits(limits);
     sessions.pause.at(Act::Remove);

@@ -94,10 +94,7 @@ async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_may_wait_without_limit_for_running_requests() {
-    let limits = Limits {
-        drain: Duration::MAX,
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::MAX);
     let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
     Session::open(&endpoint).await;
     endpoint.close().await;
@@ -124,10 +121,7 @@ impl SessionStore for Slow {
 #[tokio::test(start_paused = true)]
 async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
     let server = calculator();
-    let limits = Limits {
-        max_http_sessions: 3,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_sessions(3));
     let endpoint = endpoint(&server).session_store(Slow::default());
     let endpoint = endpoint.limits(limits);
     let open = initialize(LEGACY, json!({})).to_string();
@@ -145,10 +139,8 @@ async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_in_which_something_is_open_is_not_idle_however_short_that_is() {
-    let endpoint = endpoint(&stuck()).limits(Limits {
-        http_session_idle: Duration::ZERO,
-        ..Limits::default()
-    });
+    let endpoint =
+        endpoint(&stuck()).limits(Limits::default().http(|http| http.session_idle(Duration::ZERO)));
     let opened = initialize(LEGACY, json!({})).to_string();
     let response = send(&endpoint, builder("POST"), opened).await;
     let id = response.headers()["mcp-session-id"].to_str().unwrap();

@@ -91,10 +91,7 @@ async fn other_methods_are_not_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_body_that_is_too_long_is_refused_while_it_comes() {
-    let limits = Limits {
-        max_http_body_bytes: 100,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_body_bytes(100));
     let service = service(calculator()).limits(limits);
     let mut client = Client::open(&service).await;
     let padded = |length: usize| format!("{:length$}", ping(1).to_string());
@@ -142,10 +139,7 @@ async fn attack_7_a_body_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_w15_there_are_no_more_sessions_than_the_limit() {
-    let limits = Limits {
-        max_http_sessions: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_sessions(2));
     let service = service(calculator()).limits(limits);
     let first = Client::opened(&service).await;
     let _second = Client::opened(&service).await;
@@ -162,10 +156,7 @@ async fn attack_7_w15_there_are_no_more_sessions_than_the_limit() {
 async fn attack_7_a_client_that_does_not_read_is_not_read_from() {
     const CALLS: i64 = 100;
     let long = Tool::new("long", "Say much", || async { "x".repeat(10_000) });
-    let limits = Limits {
-        max_unsent_bytes: 30_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(30_000);
     let mut client = Client::opened(&service(calculator().tool(long).limits(limits))).await;
     let mut taken = 0;
     let mut message = call(taken, "long", &json!({}));
@@ -189,10 +180,7 @@ async fn attack_7_a_client_that_does_not_read_is_not_read_from() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_message_longer_than_the_servers_limit_is_answered_with_an_error() {
-    let limits = Limits {
-        max_message_bytes: 200,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(200);
     let mut client = Client::open(&service(calculator().limits(limits))).await;
     let answer = client
         .ask(call(1, "add", &json!({"a": "x".repeat(200)})))

@@ -135,10 +135,7 @@ async fn keys_can_be_changed_and_shared() {
 
 #[tokio::test]
 async fn a_state_that_is_too_long_is_neither_sent_nor_opened() {
-    let limits = Limits {
-        max_request_state: 150,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_request_state(150);
     let state = state(&asking("s"), "one", json!({})).await;
     assert!(state.as_str().unwrap().len() > 150);
     let server = asking("s").limits(limits);

@@ -1,8 +1,7 @@
-//! Dispatch of requests: negotiation, methods of each revision, pages, views, spans.
+//! Dispatch of requests: negotiation, methods of each revision, pages, views.
 
 mod methods_by_revision;
 mod negotiation;
 mod pages;
 mod sessions;
-mod span;
 mod views;

@@ -206,10 +206,7 @@ async fn files_are_not_read_for_a_client_that_reads_no_answers() {
     const LONG: usize = 64 << 10;
     let temp = Temp::new();
     temp.write("file", "a".repeat(LONG));
-    let limits = Limits {
-        max_unsent_bytes: 1024,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(1024);
     let server = server(temp.files()).limits(limits);
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let _session = server.connect(stream(theirs)).await.unwrap();

@@ -374,10 +374,7 @@ async fn q2_q3_a_session_hears_so_many_at_once_and_so_many_a_second() {
 
 #[tokio::test(start_paused = true)]
 async fn q2_without_a_limit_all_is_heard_by_a_slow_reader_too() {
-    let limits = Limits {
-        max_unsent_bytes: 2_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(2_000);
     let server = flood(LogOptions::default().rate(0, 0)).limits(limits);
     let mut peer = client(&server, Revision::V2025_11_25).await;
     let call = call(1, "flood", json!({"n": 5_000}), Revision::V2025_11_25, None);

@@ -273,10 +273,7 @@ async fn a_value_that_logs_while_it_is_formatted_is_sent_once_and_a_panic_spoils
 #[tokio::test(start_paused = true)]
 async fn logging_never_waits_and_dropped_messages_are_counted() {
     let _guard = listen(logging::layer());
-    let limits = Limits {
-        max_unsent_bytes: 1_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(1_000);
     let flood = || {
         Tool::new("flood", "Log a lot", || async {
             for index in 0..1_000 {

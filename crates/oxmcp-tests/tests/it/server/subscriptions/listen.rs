@@ -246,11 +246,7 @@ async fn a_subscription_is_ended_while_other_requests_may_still_finish() {
 
 #[tokio::test(start_paused = true)]
 async fn subscriptions_are_bounded_and_leave_room_for_calls() {
-    let limits = Limits {
-        max_subscriptions: 2,
-        max_in_flight: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_subscriptions(2).max_in_flight(1);
     let server =
         calculator()
             .limits(limits)
@@ -296,10 +292,7 @@ async fn subscriptions_are_bounded_and_leave_room_for_calls() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_makes_nothing_grow_and_delays_no_other() {
     const CHANGES: usize = 2000;
-    let limits = Limits {
-        max_unsent_bytes: 1024,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(1024);
     let server = calculator().limits(limits);
     let mut slow = script(&server).await;
     let mut quick = script(&server).await;

@@ -113,11 +113,9 @@ async fn p1_clients_sessions_watch_as_their_revision_does() {
 
 #[tokio::test(start_paused = true)]
 async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
-    let limits = Limits {
-        max_watched_uris: 4,
-        max_watched_uri_bytes: 100,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_watched_uris(4)
+        .max_watched_uri_bytes(100);
     let server = server().limits(limits);
     let mut peer = open(&server, Revision::LATEST_LEGACY).await;
     let (old, new) = (Revision::LATEST_LEGACY, Revision::LATEST);
@@ -149,10 +147,7 @@ async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_makes_nothing_grow() {
     const UPDATES: usize = 2000;
-    let limits = Limits {
-        max_unsent_bytes: 1024,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(1024);
     let server = server().limits(limits);
     let revision = Revision::LATEST_LEGACY;
     let mut slow = open(&server, revision).await;
@@ -264,10 +259,7 @@ async fn a_resource_that_is_hidden_later_is_not_notified_from_then_on() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_resources_are_refused_before_each_is_checked() {
-    let limits = Limits {
-        max_watched_uris: 4,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_watched_uris(4);
     let looked = Arc::new(Mutex::new(0));
     let looks = Arc::clone(&looked);
     let template = ResourceTemplate::dynamic("secret://{x}", "x", |_cx, _variables| async { "" });
@@ -292,10 +284,7 @@ async fn too_many_resources_are_refused_before_each_is_checked() {
 
 #[tokio::test(start_paused = true)]
 async fn the_metadata_of_a_subscription_is_kept_and_counted() {
-    let limits = Limits {
-        max_watched_uri_bytes: 1 << 10,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_watched_uri_bytes(1 << 10);
     let mut peer = open(&server().limits(limits), Revision::LATEST).await;
     let filter = || json!({"notifications": {"toolsListChanged": true}});
     for (id, length, is_refused) in [(1, 4 << 10, false), (2, 6 << 10, true)] {

@@ -108,8 +108,8 @@ async fn m10_values_that_only_the_type_refuses_are_named_too() {
     peer.initialize(Revision::V2025_11_25).await.unwrap();
     for (arguments, said) in [
         (
-            r#"{"count": 1.0}"#,
-            "/count: invalid type: floating point `1.0`, expected u32",
+            r#"{"count": 5e9}"#,
+            "/count: expected an integer from 0 to 4294967295, got the number 5000000000",
         ),
         (
             r#"{"count": 1, "count": 2}"#,
@@ -123,6 +123,42 @@ async fn m10_values_that_only_the_type_refuses_are_named_too() {
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let expected = format!("The arguments of count are not valid.\n{said}");
         assert_eq!(text(&answer), expected);
+    }
+}
+
+/// A schema says that `3.0` is an integer, so a tool takes it, wherever it stands.
+#[tokio::test]
+async fn n9_an_integer_may_be_written_with_a_fraction() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Order {
+        count: u32,
+        sizes: Vec<i8>,
+        price: f64,
+        note: String,
+        hint: Option<String>,
+    }
+    let order = |it: Order| async move {
+        assert_eq!(it.hint, None);
+        format!("{} {:?} {} {}", it.count, it.sizes, it.price, it.note)
+    };
+    let server = Server::new("shop", "1.0.0").tool(Tool::new("order", "", order));
+    let mut peer = crate::support::script(&server).await;
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    for (last, said) in [
+        ("", "3 [-10, 2] 2.5 4.0"),
+        // Misspelt properties are noticed there, too.
+        (
+            r#","hnt":"x""#,
+            "The arguments of order are not valid.\n\"hnt\" is not accepted; did you mean \"hint\"?",
+        ),
+    ] {
+        let arguments =
+            format!(r#"{{"count":3.0,"sizes":[-1e1,2],"price":2.50,"note":"4.0"{last}}}"#);
+        let params = format!(r#"{{"name":"order","arguments":{arguments}}}"#);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        peer.send_line(line).await.unwrap();
+        let answer = peer.receive().await.unwrap();
+        assert_eq!(text(&answer), said);
     }
 }
 

@@ -153,10 +153,7 @@ async fn middleware_may_ask_while_it_holds_the_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn pings_that_middleware_keeps_are_bounded() {
-    let limits = Limits {
-        max_in_flight: 4,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_in_flight(4);
     let server = server().limits(limits).layer(middleware::from_fn(
         |request: Request, next: Next| async move {
             if request.method() == "ping" {

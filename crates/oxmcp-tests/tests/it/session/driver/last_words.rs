@@ -109,11 +109,9 @@ async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counte
 
 #[tokio::test(start_paused = true)]
 async fn writing_ends_with_the_flush_however_steady_the_reader() {
-    let limits = Limits {
-        drain: Duration::from_secs(2),
-        flush: Duration::from_secs(7),
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .drain(Duration::from_secs(2))
+        .flush(Duration::from_secs(7));
     let (running, mut read) = asked(server().limits(limits), (0..300).map(echo)).await;
     let start = Instant::now();
     let reading = tokio::spawn(async move { read_slowly(&mut read, 10_000).await });

@@ -52,10 +52,7 @@ async fn w5_ten_thousand_requests_in_flight_stay_within_the_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_frees_the_id_and_the_place_of_its_request() {
-    let limits = Limits {
-        max_in_flight: 1,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_in_flight(1);
     let waits = Tool::new("waits", "Waits for its turn", || async {
         tokio::task::yield_now().await;
         "waited"
@@ -80,11 +77,9 @@ pub(crate) fn verbose() -> (Server, Arc<AtomicUsize>) {
         counter.fetch_add(1, Ordering::SeqCst);
         async { "x".repeat(BIG) }
     });
-    let limits = Limits {
-        max_unsent_bytes: UNSENT,
-        max_in_flight: IN_FLIGHT,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_unsent_bytes(UNSENT)
+        .max_in_flight(IN_FLIGHT);
     (server().tool(tool).limits(limits), calls)
 }
 
@@ -195,10 +190,7 @@ async fn a_peer_that_never_pauses_does_not_keep_an_answer_back() {
 
 #[tokio::test(start_paused = true)]
 async fn w5_two_peers_that_flood_each_other_do_not_deadlock() {
-    let limits = Limits {
-        max_unsent_bytes: 20_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_unsent_bytes(20_000);
     let client = Client::new("test", "1.0.0")
         .limits(limits.clone())
         .revisions([Revision::V2025_11_25])
@@ -250,10 +242,7 @@ async fn w6_undelivered_notifications_give_way_to_newer_ones() {
             next.run(request).await
         }
     });
-    let limits = Limits {
-        max_queued_notifications: 5,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_queued_notifications(5);
     let client = Client::new("test", "1.0.0").limits(limits).layer(layer);
     let (_session, mut peer) = server_of(client).await;
     for n in 0..50 {

@@ -29,11 +29,9 @@ async fn child() {
     if child::role(ROLE).is_none() {
         return;
     }
-    let limits = Limits {
-        max_message_bytes: 1 << 20,
-        max_unsent_bytes: 1 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_message_bytes(1 << 20)
+        .max_unsent_bytes(1 << 20);
     let tool = Tool::new("big", "Says much", || async { "x".repeat(4 << 10) });
     let server = Server::new("peak", "1").tool(tool).limits(limits);
     server.run(stdio()).await.unwrap();

@@ -57,10 +57,7 @@ async fn w18_a_stuck_handler_does_not_hold_up_the_end_beyond_the_drain() {
             flag.store(true, Ordering::SeqCst);
         }
     });
-    let limits = Limits {
-        drain: Duration::from_secs(3),
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::from_secs(3));
     let (mut peer, transport) = ScriptedPeer::new().await;
     let server = server().tool(hangs).limits(limits);
     let running = tokio::spawn(async move { server.run(transport).await });
@@ -115,10 +112,7 @@ async fn h10_w1_close_refuses_new_requests_and_answers_running_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn h10_close_of_a_client_lets_calls_finish_within_the_drain() {
-    let limits = Limits {
-        drain: Duration::from_secs(5),
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::from_secs(5));
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let calls: Vec<_> = ["answered", "forgotten"]
         .map(|tool| {

@@ -76,10 +76,7 @@ async fn a_batch_without_requests_is_not_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn batches_are_bounded() {
-    let limits = Limits {
-        max_batch: 3,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_batch(3);
     let mut peer = client_of(&server().limits(limits), Revision::V2025_03_26).await;
     for messages in [vec![], vec![ping(1); 4], vec![json!(1); 100_000]] {
         send_batch(&mut peer, &messages).await;

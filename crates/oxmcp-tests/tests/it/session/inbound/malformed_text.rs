@@ -92,10 +92,7 @@ async fn line(from: &mut BufReader<DuplexStream>) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn w5_a_line_of_100_mb_is_skipped_and_answered_once() {
-    let limits = Limits {
-        max_message_bytes: 1 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(1 << 20);
     let mut peer = bytes_to(&server().limits(limits)).await;
     let chunk = vec![b'['; 1 << 20];
     for _ in 0..100 {

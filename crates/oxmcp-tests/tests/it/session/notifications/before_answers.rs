@@ -118,10 +118,7 @@ async fn a_handler_that_never_returns_holds_up_no_answer() {
 async fn an_answer_does_not_wait_for_what_gave_way() {
     let heard = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&heard);
-    let limits = Limits {
-        max_queued_notifications: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_queued_notifications(2);
     let client = Client::new("test", "1.0.0")
         .limits(limits)
         .on_log(move |_, _| {

@@ -51,11 +51,9 @@ async fn k7_tokens_are_strings_or_integers_and_come_back_as_they_were() {
 
 #[tokio::test(start_paused = true)]
 async fn k8_ten_thousand_updates_reach_a_slow_reader_in_order() {
-    let limits = Limits {
-        max_unsent_bytes: 10_000,
-        progress_burst: 10_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_unsent_bytes(10_000)
+        .progress_burst(10_000);
     let mut peer = client_of(&server().limits(limits), Revision::V2025_11_25).await;
     let params =
         json!({"name": "stream", "arguments": {"n": 10_000}, "_meta": {"progressToken": 1}});
@@ -72,10 +70,7 @@ async fn k8_ten_thousand_updates_reach_a_slow_reader_in_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k8_ten_thousand_updates_reach_the_callers_handler_before_the_answer() {
-    let limits = Limits {
-        progress_burst: 10_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().progress_burst(10_000);
     let server = server().limits(limits);
     for revision in Revision::ALL {
         let session = oxmcp::testing::connect(&server)
@@ -97,10 +92,7 @@ async fn k8_ten_thousand_updates_reach_the_callers_handler_before_the_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn updates_beyond_the_limit_are_dropped_and_the_answer_comes() {
-    let limits = Limits {
-        max_queued_progress: 10,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_queued_progress(10);
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let seen: Arc<Mutex<u32>> = Arc::default();
     let log = Arc::clone(&seen);
@@ -320,11 +312,7 @@ async fn progress_beyond_the_rate_is_coalesced_and_the_last_is_kept() {
     let updates = progress_of(&server(), "stream", json!({"n": 2_048})).await;
     assert_eq!(updates.len(), 2_048);
 
-    let limits = Limits {
-        progress_burst: 10,
-        progress_per_second: 5,
-        ..Limits::default()
-    };
+    let limits = Limits::default().progress_burst(10).progress_per_second(5);
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         for done in 1..=1_000 {
             cx.progress(done).message(format!("{done}!")).await;

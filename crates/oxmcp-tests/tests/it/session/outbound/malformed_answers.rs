@@ -68,10 +68,7 @@ async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
     let one = br#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#;
     assert_malformed(&session, &mut peer, one).await;
 
-    let limits = Limits {
-        max_batch: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_batch(2);
     let client = Client::new("test", "1.0.0").limits(limits);
     let (session, mut peer) = server_in(client, Revision::V2025_03_26).await;
     ping_answered(&session, &mut peer, one).await.unwrap();
@@ -147,10 +144,7 @@ async fn a_servers_calls_fail_in_the_same_way() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_long_fails_its_call_at_once() {
-    let limits = Limits {
-        max_message_bytes: 1 << 10,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(1 << 10);
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let long = "x".repeat(1 << 20);
     let answer = format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"long":"{long}"}}}}"#);

@@ -100,10 +100,7 @@ async fn progress_that_comes_too_late_does_not_help() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_peer_that_does_not_read_is_bounded_too() {
-    let limits = oxmcp::Limits {
-        max_unsent_bytes: 1_000,
-        ..Default::default()
-    };
+    let limits = oxmcp::Limits::default().max_unsent_bytes(1_000);
     let (session, _peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     // More than the pipe holds: from here on nothing can be sent.
     let stuffing = tokio::spawn({

@@ -6,7 +6,7 @@ use oxmcp_json::Text;
 use oxmcp_protocol::{
     RequestId,
     http_headers::names::{MCP_METHOD, MCP_NAME},
-    internal::{Envelope, Era, Params, RequestParams, answered_ids},
+    internal::{Envelope, Era, Params, RequestMeta, RequestParams, answered_ids},
     revision::Revision,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct OutgoingMessage {
     /// The headers of a modern request that repeat parts of it, for intermediaries that do not read bodies.
     /// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
     pub(crate) mirrored: Vec<(HeaderName, HeaderValue)>,
+    /// The headers of a request that repeat where its trace goes on: to an intermediary the HTTP request is a part of it.
+    pub(crate) trace: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl OutgoingMessage {
@@ -59,6 +61,8 @@ impl OutgoingMessage {
                 return Err((id, error));
             }
         }
+        let trace = params.filter(|params| params.meta.has_traceparent());
+        let trace = trace.map_or_else(Vec::new, |params| trace_headers(&params.meta));
         let method = method.map(|it| it.as_ref().into());
         Ok(Self {
             body: Bytes::copy_from_slice(message),
@@ -66,6 +70,7 @@ impl OutgoingMessage {
             method,
             modern,
             mirrored,
+            trace,
         })
     }
 
@@ -111,6 +116,15 @@ fn modern_revision(params: &RequestParams<'_>) -> Option<Revision> {
         Ok(Era::Modern(revision)) => Some(revision),
         _ => None,
     }
+}
+
+fn trace_headers(meta: &RequestMeta<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    let context = meta.trace_context();
+    let headers = context.fields().map(|(name, value)| {
+        let value = HeaderValue::try_from(value).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    headers.flatten().collect()
 }
 
 /// A header that mirrors a part of a message. All of them are fit to be sent: the names that extensions give were checked

@@ -112,6 +112,9 @@ impl Exchanges {
             }
             None => session.add_headers(&mut headers),
         }
+        for (name, value) in &message.trace {
+            headers.insert(name, value.clone());
+        }
         headers
     }
 

@@ -24,7 +24,7 @@ use crate::{
         stream_limits::{Reset, StreamLimits, StreamPermit},
     },
     logged::Logged,
-    session::handler::traits::with_causes,
+    session::{handler::traits::with_causes, task::spawn},
 };
 
 /// The idle time-out of a connection whose server announces none. Many a server closes one after five seconds; a request
@@ -231,7 +231,7 @@ impl Http1 {
         let proxy = socket.forward_proxy.take();
         let opened = http1::handshake(EarlyAnswers::new(socket.io)).await;
         let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
-        tokio::spawn(drive_http1(connection, closed));
+        spawn(drive_http1(connection, closed));
         Ok(Self {
             sender,
             proxy,
@@ -274,7 +274,7 @@ impl Http2 {
         let opened = http2.initial_max_send_streams(1).handshake(socket.io).await;
         let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
         let (limits, driving) = StreamLimits::drive(connection);
-        tokio::spawn(async move {
+        spawn(async move {
             let reason = driving.await;
             closed.send_replace(Some(Closed {
                 reason,

@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{http::client::transport::connection::Connection, sync::Mutex};
+use crate::{http::client::transport::connection::Connection, session::task::spawn, sync::Mutex};
 
 /// How many connections are kept: more than most clients have calls in flight.
 pub(crate) const MAX_IDLE_CONNECTIONS: usize = 64;
@@ -84,7 +84,7 @@ impl Pool {
         } else {
             // Its task is about to read the end, or to send the rest of the request.
             let pool = Arc::downgrade(self);
-            tokio::spawn(async move {
+            spawn(async move {
                 if connection.ready().await
                     && let Some(pool) = pool.upgrade()
                 {
@@ -108,7 +108,7 @@ impl Pool {
             .push(PooledConnection { connection, until });
         let sweeper = state.sweeper.as_ref();
         if sweeper.is_none_or(|it| it.next > until || it.task.is_finished()) {
-            let task = tokio::spawn(sweep(Arc::downgrade(self), until)).abort_handle();
+            let task = spawn(sweep(Arc::downgrade(self), until)).abort_handle();
             let late = state.sweeper.replace(Sweeper { task, next: until });
             if let Some(late) = late {
                 late.task.abort();

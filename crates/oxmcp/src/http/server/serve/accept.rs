@@ -25,7 +25,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     limits::Limits,
-    session::task::{after, reached},
+    session::task::{after, reached, spawn},
 };
 
 /// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
@@ -91,7 +91,7 @@ where
     S: HttpService,
 {
     let (serving, signal) = Serving::new(listener.local_addr()?);
-    tokio::spawn(run(listener, service, limits.clone(), signal, on_close));
+    spawn(run(listener, service, limits.clone(), signal, on_close));
     Ok(serving)
 }
 
@@ -111,7 +111,7 @@ pub(super) async fn run<L, S>(
     let shared = Shared::new(Timeouts::from(&limits), closing.clone());
     let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
     // Without any, nothing would ever be served.
-    let max_connections = limits.max_http_connections.max(1);
+    let max_connections = limits.http.max_connections.max(1);
     let deadline = select! {
         biased;
         deadline = closed(&signal, &limits, on_close) => deadline,

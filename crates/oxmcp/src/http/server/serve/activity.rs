@@ -31,9 +31,9 @@ pub(super) struct Timeouts {
 impl From<&Limits> for Timeouts {
     fn from(limits: &Limits) -> Self {
         Self {
-            head: limits.http_head,
-            idle: limits.http_connection_idle,
-            stall: limits.http_stall,
+            head: limits.http.head,
+            idle: limits.http.connection_idle,
+            stall: limits.http.stall,
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn begin(
         unread_silences: 0,
         taken: 0,
     };
-    tokio::spawn(stream.run(start.reply.map(Box::new)));
+    spawn(stream.run(start.reply.map(Box::new)));
     Some(body)
 }
 
@@ -204,7 +204,7 @@ impl EventStream {
             _ if has_taken => 0,
             _ => self.unread_silences.saturating_add(1),
         };
-        if KEEP_ALIVE.saturating_mul(self.unread_silences) > self.settings.limits.http_stall {
+        if KEEP_ALIVE.saturating_mul(self.unread_silences) > self.settings.limits.http.stall {
             self.give_up();
         }
     }
@@ -227,7 +227,7 @@ impl EventStream {
             log(store.end(self.session.id(), &self.name).await);
         }
         if let Some(reader) = self.reader.take() {
-            let stall = self.settings.limits.http_stall;
+            let stall = self.settings.limits.http.stall;
             finish(reader, stall, overdue(&self.session)).await;
         }
     }
@@ -351,7 +351,7 @@ impl EventStream {
     fn end_reader(&mut self) {
         self.replay_after = None;
         if let Some(reader) = self.reader.take().filter(|reader| unread(reader) > 0) {
-            let stall = self.settings.limits.http_stall;
+            let stall = self.settings.limits.http.stall;
             spawn(finish(reader, stall, pending()));
         }
     }
@@ -402,7 +402,7 @@ impl EventStream {
             }
             Some(new) = self.readers.next() => self.switch_to(new),
             () = overdue(&self.session) => self.drop_reader(),
-            () = lazy(|| reader.stalled(self.settings.limits.http_stall)) => self.give_up(),
+            () = lazy(|| reader.stalled(self.settings.limits.http.stall)) => self.give_up(),
         }
     }
 

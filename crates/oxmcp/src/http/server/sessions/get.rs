@@ -92,7 +92,7 @@ pub(in crate::http::server) async fn get(
 /// # Errors
 /// How the request is refused where there are too many.
 fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> {
-    let limit = endpoint.settings.limits.max_http_streams;
+    let limit = endpoint.settings.limits.http.max_streams;
     let streams = &endpoint.state.streams;
     let counted = streams.token();
     if streams.len() <= limit {

@@ -145,7 +145,7 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
 /// Expires idle sessions for as long as there are sessions.
 async fn sweep(endpoint: StreamableHttp) {
     let sessions = &endpoint.state.sessions;
-    let idle = endpoint.settings.limits.http_session_idle;
+    let idle = endpoint.settings.limits.http.session_idle;
     let interval = (idle / SWEEPS_PER_IDLE).max(MIN_SWEEP_INTERVAL);
     loop {
         let now = Instant::now();

@@ -28,7 +28,7 @@ use crate::{
     session::{
         connection::Connection,
         driver::undriven::{Last, Reply},
-        task::within,
+        task::{spawn, within},
     },
 };
 
@@ -161,7 +161,7 @@ pub(in crate::http::server) fn post(
     };
     Ok(if saves {
         // Also where the client goes away meanwhile.
-        let answering = tokio::spawn(answer.saved());
+        let answering = spawn(answer.saved());
         Box::pin(async move {
             let answered = answering.await;
             answered.unwrap_or_else(|_| response::empty(StatusCode::INTERNAL_SERVER_ERROR))

@@ -48,10 +48,10 @@ impl SessionQuota {
     ) -> Result<QuotaPermit, QuotaExceeded> {
         let mut used = self.0.lock();
         let own = |principal| used.own.get(principal).copied().unwrap_or_default();
-        if principal.is_some_and(|it| own(it) >= limits.max_http_sessions_each) {
+        if principal.is_some_and(|it| own(it) >= limits.http.max_sessions_each) {
             return Err(QuotaExceeded::OfPrincipal);
         }
-        if used.all >= limits.max_http_sessions {
+        if used.all >= limits.http.max_sessions {
             return Err(QuotaExceeded::OfAll);
         }
         used.all += 1;
@@ -85,12 +85,12 @@ impl QuotaExceeded {
     pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
         match self {
             Self::OfPrincipal => {
-                let limit = limits.max_http_sessions_each;
+                let limit = limits.http.max_sessions_each;
                 let why = format!("you have {limit} sessions, which is the limit; end one first");
                 (StatusCode::TOO_MANY_REQUESTS, why)
             }
             Self::OfAll => {
-                let limit = limits.max_http_sessions;
+                let limit = limits.http.max_sessions;
                 let why =
                     format!("there are {limit} sessions, which is the limit; try another time");
                 (StatusCode::SERVICE_UNAVAILABLE, why)
@@ -196,11 +196,7 @@ mod tests {
     #[test]
     fn a_dropped_permit_is_free_again_and_its_principal_is_not_remembered() {
         let quota = SessionQuota::default();
-        let limits = Limits {
-            max_http_sessions: 3,
-            max_http_sessions_each: 1,
-            ..Limits::default()
-        };
+        let limits = Limits::default().http(|http| http.max_sessions(3).max_sessions_each(1));
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let enter = |principal| quota.acquire(principal, &limits);
         let (of_ann, _of_nobody) = (enter(Some(&ann)).unwrap(), enter(None).unwrap());

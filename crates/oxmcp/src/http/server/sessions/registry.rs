@@ -54,7 +54,7 @@ impl Sessions {
                 Err(exceeded) => exceeded,
             };
             // Evicted sessions close in their own time, which a store may draw out: as many again, and no more.
-            if self.all.len() >= limits.max_http_sessions.saturating_mul(2) {
+            if self.all.len() >= limits.http.max_sessions.saturating_mul(2) {
                 return Err(exceeded);
             }
             let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);

@@ -106,7 +106,7 @@ impl LegacySse {
                 messages: String::new(),
             }),
             sessions: Arc::default(),
-            budget: Budget::new(Limits::default().max_http_bytes),
+            budget: Budget::new(Limits::default().http.max_bytes),
         }
     }
 
@@ -158,7 +158,7 @@ impl LegacySse {
     /// [server's](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.budget.set_limit(limits.max_http_bytes);
+        self.budget.set_limit(limits.http.max_bytes);
         self.set().limits = limits;
         self
     }
@@ -250,7 +250,7 @@ impl LegacySse {
                 return Err(refused);
             }
         };
-        let limit = self.settings.limits.max_http_body_bytes;
+        let limit = self.settings.limits.http.max_body_bytes;
         let (message, charge) = validation::read_body(body, limit, &self.budget).await?;
         if message.trim_ascii().is_empty() {
             return Err(refuse(
@@ -309,6 +309,7 @@ impl LegacySse {
         // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
         let caller = Caller {
             is_alone: false,
+            trace: None,
             ..caller(Arc::new(parts))
         };
         let session = server.connect_to(transport, caller).await;

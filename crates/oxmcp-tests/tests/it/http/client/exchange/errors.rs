@@ -115,10 +115,7 @@ async fn a_body_that_is_no_answer_fails_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_answers_are_read_up_to_a_limit() {
-    let limits = Limits {
-        max_message_bytes: 1000,
-        ..Limits::default()
-    };
+    let limits = Limits::default().max_message_bytes(1000);
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern().limits(limits);
     let (session, ()) = both(client.connect(endpoint), async {

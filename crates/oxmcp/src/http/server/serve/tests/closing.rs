@@ -43,10 +43,7 @@ async fn w13_close_lets_requests_finish_and_ends_idle_connections_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn w13_close_is_bounded() {
-    let limits = Limits {
-        drain: Duration::from_secs(7),
-        ..Limits::default()
-    };
+    let limits = Limits::default().drain(Duration::from_secs(7));
     let it = tested(limits);
     let mut client = it.connect().await;
     client.get("/waits").await;
@@ -175,10 +172,7 @@ async fn w13_close_is_bounded_for_http2_too() {
 /// It opens windows as wide as they get. With the limit as it is by default, it would be missed for its answers first.
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for() {
-    let limits = Limits {
-        http_stall: Duration::from_secs(20),
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.stall(Duration::from_secs(20)));
     let it = tested(limits);
     let mut client = it.connect().await;
     let mut bytes = http2_request("/floods");

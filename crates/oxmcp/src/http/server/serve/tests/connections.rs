@@ -101,10 +101,7 @@ async fn attack_5_a_panic_ends_its_connection_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_connections_beyond_the_limit_wait_until_one_ends() {
-    let limits = Limits {
-        max_http_connections: 2,
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.max_connections(2));
     let it = tested(limits);
     let mut first = it.connect().await;
     let mut second = it.connect().await;
@@ -199,10 +196,7 @@ async fn a_connection_may_be_idle_between_requests_but_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn the_idle_time_out_may_be_long_and_no_head_takes_as_long() {
-    let limits = Limits {
-        http_connection_idle: Duration::from_secs(650),
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.connection_idle(Duration::from_secs(650)));
     let it = tested(limits);
     for requests in 0..3 {
         let mut client = it.connect().await;
@@ -305,10 +299,7 @@ async fn sockets_are_served() {
 /// Its bytes go out long after the service has done its part.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_of_a_long_answer_is_not_idle() {
-    let limits = Limits {
-        http_connection_idle: Duration::from_secs(5),
-        ..Limits::default()
-    };
+    let limits = Limits::default().http(|http| http.connection_idle(Duration::from_secs(5)));
     let it = tested(limits);
     let mut client = it.connect().await;
     let body = "x".repeat(4 << 20);

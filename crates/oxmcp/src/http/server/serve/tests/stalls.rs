@@ -76,11 +76,9 @@ fn tested(max_http_bytes: usize) -> Tested {
             }
         }
     });
-    let limits = Limits {
-        max_http_bytes,
-        max_unsent_bytes: 100_000,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .max_unsent_bytes(100_000)
+        .http(|http| http.max_bytes(max_http_bytes));
     let steps = Tool::new(
         "steps",
         "Reports, and is done",

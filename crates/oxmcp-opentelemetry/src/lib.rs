@@ -1,0 +1,112 @@
+//! OpenTelemetry traces that go on at both sides of the Model Context Protocol. [`install`] is all that there is to call.
+//!
+//! ```
+//! use opentelemetry::trace::TracerProvider;
+//! use opentelemetry_sdk::trace::SdkTracerProvider;
+//! use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
+//!
+//! # fn main() -> oxmcp::Result<()> {
+//! let provider = SdkTracerProvider::builder().build(); // with the exporter of your choice
+//! let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("my-server"));
+//! tracing_subscriber::registry().with(layer).init();
+//!
+//! oxmcp_opentelemetry::install() // this is all; servers and clients are as they were
+//! # }
+//! ```
+//!
+//! The spans, and what is sent of them, are described at [`oxmcp::trace`]. They are of the level `info`: a filter in front of the
+//! layer must let the target `oxmcp` pass. Where it does not, the span around a call is the one that goes on at the peer.
+
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
+use opentelemetry::{
+    Context,
+    baggage::{BaggageExt, KeyValueMetadata},
+    global,
+    propagation::{Extractor, TextMapCompositePropagator, TextMapPropagator},
+    trace::TraceContextExt,
+};
+use opentelemetry_sdk::propagation::{BaggagePropagator, TraceContextPropagator};
+use oxmcp::trace::{Propagator, TraceContext};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+/// The formats that the protocol has for it.
+static W3C: LazyLock<TextMapCompositePropagator> = LazyLock::new(|| {
+    TextMapCompositePropagator::new(vec![
+        Box::new(TraceContextPropagator::new()),
+        Box::new(BaggagePropagator::new()),
+    ])
+});
+
+/// Lets traces go on at peers, for all clients and servers of this process. See the [crate](self).
+///
+/// # Errors
+/// Where the process has a propagator already; see [`set_propagator`](oxmcp::trace::set_propagator).
+pub fn install() -> oxmcp::Result<()> {
+    oxmcp::trace::set_propagator(OpenTelemetry)
+}
+
+struct OpenTelemetry;
+
+impl Propagator for OpenTelemetry {
+    fn inject(&self, span: &Span) -> TraceContext {
+        let context = context_of(span);
+        let mut fields = HashMap::new();
+        with_propagator(|it| it.inject_context(&context, &mut fields));
+        TraceContext::read(|name| fields.get(name).map(|value| Cow::Borrowed(&**value)))
+    }
+
+    fn extract(&self, context: &TraceContext, span: &Span) {
+        let around = context_of(&Span::current());
+        let parent = with_propagator(|it| it.extract_with_context(&around, &Fields(context)));
+        if let Err(error) = span.set_parent(parent) {
+            tracing::debug!(%error, "the trace of a request does not go on");
+        }
+    }
+}
+
+/// The context of a span; or else, as in programs that make spans without `tracing`, that of the thread. A baggage that was attached
+/// to the thread within a span goes along.
+fn context_of(span: &Span) -> Context {
+    let of_thread = Context::current();
+    let context = span.context();
+    if !context.has_active_span() {
+        of_thread
+    } else if context.baggage().is_empty() && !of_thread.baggage().is_empty() {
+        let baggage = of_thread.baggage().iter();
+        let entries = baggage.map(|(key, (value, metadata))| {
+            KeyValueMetadata::new(key.clone(), value.clone(), metadata.clone())
+        });
+        context.with_baggage(entries.collect::<Vec<_>>())
+    } else {
+        context
+    }
+}
+
+/// Calls `f` with the propagator of the program, or that of W3C where it has none.
+fn with_propagator<T>(mut f: impl FnMut(&dyn TextMapPropagator) -> T) -> T {
+    global::get_text_map_propagator(|propagator| match propagator.fields().next() {
+        Some(_) => f(propagator),
+        None => f(&*W3C),
+    })
+}
+
+/// The fields of a request.
+struct Fields<'a>(&'a TraceContext);
+
+impl Extractor for Fields<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let mut fields = self.0.fields();
+        fields.find_map(|(it, value)| it.eq_ignore_ascii_case(name).then_some(value))
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.fields().map(|(name, _)| name).collect()
+    }
+}
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,0 +1,31 @@
+//! Features in a scope of another state than they take.
+
+use std::sync::Arc;
+
+use oxmcp::{Server, Tool};
+
+struct Db;
+
+/// Query the database.
+#[oxmcp::tool]
+async fn query(#[state] _db: Arc<Db>, sql: String) -> String {
+    sql
+}
+
+async fn status(_db: Arc<Db>) -> &'static str {
+    "up"
+}
+
+/// Tell the time.
+#[oxmcp::tool]
+async fn now() -> &'static str {
+    "ten past two"
+}
+
+fn main() {
+    let _ = Server::new("database", "1.0.0").state("a database", |s| {
+        s.tool(query::tool)
+            .tool(Tool::new("status", "Tell whether it is up", s.with_state(status)))
+            .tool(now::tool)
+    });
+}

@@ -1,0 +1,83 @@
+//! The scope of a state: where a server or a client is given the handlers that share one.
+
+use crate::{
+    debug::opaque_debug,
+    session::handler::{
+        traits::Handler,
+        with_state::{SharedAs, StateArguments, with_state},
+    },
+};
+
+/// A server or a client while it is given what shares a state: the argument of the function that `Server::state` and
+/// `Client::state` take.
+///
+/// Its methods are those of the [`Server`](crate::Server) or the [`Client`](crate::Client). A hook takes the state before all
+/// else. A feature is made of the state by a function, which an [attribute](macro@crate::tool) writes, or is given as it is, and
+/// [`with_state`](Self::with_state) makes its handlers.
+pub struct StateScope<Role, State> {
+    role: Role,
+    state: State,
+}
+
+impl<Role, State> StateScope<Role, State> {
+    /// Runs `add` with a scope that has `role`, which is another handle to what is built.
+    pub(crate) fn run(role: Role, state: State, add: impl FnOnce(&Self) -> &Self) {
+        add(&Self { role, state });
+    }
+
+    pub(crate) fn role(&self) -> &Role {
+        &self.role
+    }
+}
+
+impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
+    /// A clone of the state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state.clone()
+    }
+
+    /// The handler that `handler` is when it is given a clone of the state before all else, as
+    /// [`with_state`](crate::with_state) makes it.
+    pub fn with_state<Arguments, H>(
+        &self,
+        handler: H,
+    ) -> impl Handler<Arguments::Rest, Returned = H::Returned> + use<Role, State, Arguments, H>
+    where
+        H: Handler<Arguments>,
+        Arguments: StateArguments,
+        State: SharedAs<Arguments::State>,
+    {
+        with_state(self.state.clone(), handler)
+    }
+}
+
+/// What a [`StateScope`] adds: a `Feature` as it is, or a function of the state that makes one, as the attributes write it
+/// (`query::tool`).
+///
+/// You do not need to worry about `Marker`: it tells the two apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` makes no `{Feature}` of a state that is a `{State}`",
+    label = "neither a `{Feature}` nor a function of `{State}` that returns one",
+    note = "give what an attribute makes of a function, `query::tool`, whose `#[state]` is a `{State}`, or without one `query::tool()`",
+    note = "by hand the handler gets the state by `s.with_state(handler)`, and is `async fn({State}, Input) -> Output`"
+)]
+pub trait OfState<Feature, State, Marker> {
+    /// Makes the feature.
+    #[doc(hidden)]
+    fn of_state(self, state: State) -> Feature;
+}
+
+impl<Feature, State> OfState<Feature, State, ()> for Feature {
+    fn of_state(self, _state: State) -> Feature {
+        self
+    }
+}
+
+impl<Feature, State, F: FnOnce(State) -> Feature> OfState<Feature, State, (State,)> for F {
+    fn of_state(self, state: State) -> Feature {
+        self(state)
+    }
+}
+
+opaque_debug!([Role, State] StateScope<Role, State>);

@@ -1,0 +1,115 @@
+//! Propagator of the process, which carries traces from spans into messages and back.
+
+use std::sync::OnceLock;
+
+use oxmcp_protocol::TraceContext;
+use tracing::Span;
+
+use crate::{
+    error::{Error, Result},
+    logged::Logged,
+    session::panics,
+};
+
+static PROPAGATOR: OnceLock<Box<dyn Propagator>> = OnceLock::new();
+
+/// What knows the traces that spans of [`tracing`] belong to. See the [module](super).
+///
+/// Its methods are called on the way of each request, so they must not block.
+pub trait Propagator: Send + Sync + 'static {
+    /// Where the trace of a span goes on at the peer: what is sent with a request that is made within it.
+    fn inject(&self, span: &Span) -> TraceContext;
+
+    /// Makes a context that has arrived the parent of a span, which has just been made and was not entered yet. The current
+    /// span is that around it.
+    fn extract(&self, context: &TraceContext, span: &Span);
+}
+
+/// Sets the propagator of this process, for all its clients and servers.
+///
+/// ```
+/// use oxmcp::trace::{self, Propagator, TraceContext};
+/// use tracing::Span;
+///
+/// /// All requests belong to the trace in which this process was started.
+/// struct OfProcess(TraceContext);
+///
+/// impl Propagator for OfProcess {
+///     fn inject(&self, _: &Span) -> TraceContext {
+///         self.0.clone()
+///     }
+///
+///     fn extract(&self, _: &TraceContext, _: &Span) {}
+/// }
+///
+/// # fn main() -> oxmcp::Result<()> {
+/// let parent = std::env::var("TRACEPARENT").unwrap_or_default();
+/// trace::set_propagator(OfProcess([("traceparent", &*parent)].into_iter().collect()))
+/// # }
+/// ```
+///
+/// # Errors
+/// Where one is set already.
+pub fn set_propagator(propagator: impl Propagator) -> Result<()> {
+    let set = PROPAGATOR.set(Box::new(propagator));
+    set.map_err(|_| Error::misuse("this process has a propagator of traces already"))
+}
+
+/// Whether traces go on at peers.
+#[cfg(feature = "http-server")]
+pub(crate) fn is_set() -> bool {
+    PROPAGATOR.get().is_some()
+}
+
+/// What to send with a request that is made in a span, or else where the caller is.
+pub(crate) fn inject(span: &Span) -> Option<TraceContext> {
+    let propagator = PROPAGATOR.get()?;
+    let inject = || match span.is_disabled() {
+        true => propagator.inject(&Span::current()),
+        false => propagator.inject(span),
+    };
+    logged(panics::catch_sync(inject)).filter(|context| !context.is_empty())
+}
+
+/// Makes the span of a request, which was not entered yet, go on with the trace of its caller: with what the request `said` of
+/// it, or else with what the transport `brought`.
+pub(crate) fn extract(
+    span: &Span,
+    said: impl FnOnce() -> TraceContext,
+    brought: Option<&TraceContext>,
+) {
+    let Some(propagator) = PROPAGATOR.get() else {
+        return;
+    };
+    if span.is_disabled() {
+        return;
+    }
+    logged(panics::catch_sync(|| {
+        let around = Span::current();
+        let said = said();
+        let context = match brought {
+            Some(brought) if said.traceparent().is_none() => {
+                if propagator.inject(&around).trace_id() == brought.trace_id() {
+                    return;
+                }
+                brought
+            }
+            _ => &said,
+        };
+        if context.is_empty() {
+            return;
+        }
+        propagator.extract(context, span);
+        if context.traceparent().is_some() && !around.is_none() {
+            span.follows_from(&around);
+        }
+    }));
+}
+
+/// What a propagator gives. One that panics must not end the connection.
+fn logged<T>(called: std::result::Result<T, panics::Panic>) -> Option<T> {
+    let panicked = |panic: &panics::Panic| {
+        tracing::error!(panic = %Logged(panic.text()), "the propagator of traces panicked");
+    };
+    called.inspect_err(panicked).ok()
+}

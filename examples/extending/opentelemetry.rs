@@ -1,0 +1,95 @@
+//! One trace of OpenTelemetry through two processes: a client, the server that it starts, and what that asks the user. Spans are printed as they end; a program would export them (crate `opentelemetry-otlp`).
+//!
+//! `cargo run --example opentelemetry --features opentelemetry`
+#![expect(clippy::print_stderr, reason = "a program for the terminal")]
+
+use std::env;
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    trace::{SdkTracerProvider, SpanData, SpanExporter},
+};
+use oxmcp::{
+    Accept, Client, Command, JsonSchema, RequestContext, Result, Revision, Server, ToolError,
+    protocol::ElicitFormParams, stdio, transport::Stderr,
+};
+use serde_json::json;
+use tracing::{Instrument, info_span};
+use tracing_subscriber::{
+    Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt,
+};
+
+/// Prints each span with its ids: its own, its parent's, and that of the trace.
+#[derive(Debug)]
+struct Print(&'static str);
+
+impl SpanExporter for Print {
+    async fn export(&self, spans: Vec<SpanData>) -> OTelSdkResult {
+        for span in spans {
+            eprintln!(
+                "{} {:?} {}: span {} of {} in trace {}",
+                self.0,
+                span.span_kind,
+                span.name,
+                span.span_context.span_id(),
+                span.parent_span_id,
+                span.span_context.trace_id(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn trace(process: &'static str) -> Result<()> {
+    let exporter = Print(process);
+    let provider = SdkTracerProvider::builder()
+        .with_simple_exporter(exporter)
+        .build();
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer(process));
+    tracing_subscriber::registry()
+        .with(layer.with_filter(LevelFilter::INFO))
+        .init();
+    // From here on traces go on at the peer, whichever side this process is.
+    oxmcp_opentelemetry::install()
+}
+
+#[derive(serde::Deserialize, serde::Serialize, JsonSchema)]
+struct Table {
+    number: u32,
+}
+
+/// Order a cup of tea
+#[oxmcp::tool]
+async fn order(cx: RequestContext, tea: String) -> Result<String, ToolError> {
+    let table: Table = cx.ask("table", "At which table?").await?;
+    // What the handler does belongs to the trace, too.
+    brew(&tea).instrument(info_span!("brew")).await;
+    Ok(format!("{tea} for table {}", table.number))
+}
+
+async fn brew(_tea: &str) {}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    if env::args().nth(1).as_deref() == Some("server") {
+        trace("server")?;
+        let server = Server::new("teahouse", "1.0.0").tool(order::tool());
+        return server.run(stdio()).await;
+    }
+    trace("client")?;
+    let client = Client::new("my-app", "1.0.0")
+        .on_elicit(|_: ElicitFormParams| async { Accept(Table { number: 7 }) });
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let server = Command::new(env::current_exe()?).arg("server");
+        let server = server.stderr(Stderr::inherit());
+        let client = client.clone().revisions([revision]);
+        let evening = async {
+            let session = client.connect(server).await?;
+            session.call_tool("order", json!({"tea": "oolong"})).await?;
+            session.close().await
+        };
+        evening.instrument(info_span!("evening")).await?;
+    }
+    Ok(())
+}
