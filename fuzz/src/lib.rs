@@ -1,9 +1,11 @@
 //! Targets of the fuzzers: functions of bytes, which panic where something does not hold. One file for each crate.
 
+mod auth;
 mod json;
 mod protocol;
 mod schema;
 
+pub use auth::{challenge, login, token};
 pub use json::json;
 pub use protocol::{batch, envelope, header_value, lines, message, sse, tool_result, uri_template};
 pub use schema::{arguments, schema_pattern};
@@ -60,6 +62,8 @@ mod tests {
             "=?base64?",
             "?=",
             "aGk=",
+            "{\"resource\":\"https://mcp.example/mcp\",\"authorization_servers\":[\"https://as.example\"]}\n",
+            "{\"issuer\":\"https://as.example\"}\n",
             "(a|b)*",
             "(?=",
             "\\p{L}",
@@ -67,6 +71,14 @@ mod tests {
             "$",
             "{2,9}",
             "é",
+            "Bearer ",
+            "scope=\"a b\"",
+            "{\"keys\":[",
+            "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"",
+            "eyJhbGciOiJFUzI1NiJ9",
+            ".",
+            "e30",
+            "{\"iss\":\"https://auth.example.com\",\"aud\":",
         ]);
         let piece = prop_oneof![
             9 => piece.prop_map(|text| text.as_bytes().to_vec()),
@@ -81,7 +93,8 @@ mod tests {
         #[test]
         fn all_targets_take_anything(data in data()) {
             for target in [
-                arguments, batch, envelope, header_value, json, lines, message, schema_pattern, sse, tool_result, uri_template,
+                arguments, batch, challenge, envelope, header_value, json, lines, login, message, schema_pattern, sse, token, tool_result,
+                uri_template,
             ] {
                 target(&data);
             }

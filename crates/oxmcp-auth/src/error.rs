@@ -60,6 +60,12 @@ impl AuthError {
         Self::new(AuthErrorKind::Configuration, message)
     }
 
+    /// A person has to log in, or to agree, and nobody can be asked: for logins of one's own.
+    #[must_use]
+    pub fn interaction_required(message: impl Into<String>) -> Self {
+        Self::new(AuthErrorKind::InteractionRequired, message)
+    }
+
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Malformed, message)
     }
@@ -84,11 +90,15 @@ impl AuthError {
         Self::new(AuthErrorKind::Unsupported, message)
     }
 
-    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+    /// Something cannot be found out for now: for verifiers of one's own.
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Unavailable, message)
     }
 
-    pub(crate) fn invalid_token(message: impl Into<String>) -> Self {
+    /// A token or proof is not valid: for verifiers of one's own. The sentence is sent to the client.
+    #[must_use]
+    pub fn invalid_token(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InvalidToken, message)
     }
 

@@ -42,6 +42,8 @@ struct Inner {
     data: Option<Box<RawValue>>,
     /// The status of the HTTP answer that it came with.
     http_status: Option<u16>,
+    /// The challenges of that answer.
+    www_authenticate: Option<Box<str>>,
     /// Whether a tool that fails with it tells the model.
     is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -75,6 +77,9 @@ enum Kind {
     Declined {
         dismissed: bool,
     },
+    /// A login did not come to a token.
+    #[cfg(feature = "auth")]
+    Authorization,
     /// The client is to answer first; the handler runs again then.
     Suspended,
 }
@@ -200,6 +205,7 @@ impl Error {
             message: message.into(),
             data: None,
             http_status: None,
+            www_authenticate: None,
             is_for_models: false,
             source: None,
         }))
@@ -380,6 +386,23 @@ impl From<SchemaError> for Error {
             Kind::Misuse
         };
         Self::new(kind, error.message().to_owned())
+    }
+}
+
+#[cfg(feature = "auth")]
+impl Error {
+    /// A login failed by another error: the request that waited for it was not sent, and is not to be repeated by itself, since
+    /// that could ask a person again.
+    pub(crate) fn failed_login(message: String, source: Self) -> Self {
+        Self::new(Kind::Authorization, message).with_source(source)
+    }
+}
+
+/// A failed login. [`source`](StdError::source) is the [`AuthError`](oxmcp_auth::AuthError), which says more.
+#[cfg(feature = "auth")]
+impl From<oxmcp_auth::AuthError> for Error {
+    fn from(error: oxmcp_auth::AuthError) -> Self {
+        Self::new(Kind::Authorization, error.message().to_owned()).with_source(error)
     }
 }
 

@@ -162,6 +162,7 @@ impl Suite {
         };
         command
             .args(["--scenario", &run.scenario, "--spec-version", &run.revision])
+            .args(run.is_extension.then_some("--force"))
             .current_dir(&self.programs);
         command
     }

@@ -9,6 +9,7 @@
 //! It ends with status 0 when all was done.
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
 
+mod login;
 mod scenarios;
 
 use std::{env, error::Error, process::ExitCode, time::Duration};
@@ -40,7 +41,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::new("oxmcp-conformance", env!("CARGO_PKG_VERSION"))
         .revisions([revision])
         .on_elicit(agree);
-    let session = client.connect(Endpoint::new(url)).await?;
+    let mut endpoint = Endpoint::new(url);
+    if scenario.starts_with("auth/") {
+        endpoint = endpoint.login(login::of(&scenario, &context)?);
+    }
+    let session = client.connect(endpoint).await?;
     scenarios::run(&scenario, &session, &context).await?;
     session.close().await?;
     Ok(())

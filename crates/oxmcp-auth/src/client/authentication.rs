@@ -1,13 +1,11 @@
-//! How a client proves who it is at a token endpoint.
-
-use std::{fmt, sync::Arc};
+//! Authentication of a client at a token endpoint.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use serde::Serialize;
 use url::form_urlencoded;
 
-use super::identity::Client;
+use super::identity::{Client, ClientAuthentication};
 use crate::{
     error::{AuthError, Result},
     jose::SigningKey,
@@ -19,33 +17,6 @@ use crate::{
 
 /// Seconds that an assertion lives.
 const ASSERTION_LIFETIME: u64 = 120;
-
-/// How a client authenticates.
-#[derive(Clone)]
-pub(super) enum ClientAuthentication {
-    /// Not at all: a public client says its id.
-    None,
-    /// By a secret, as the server's metadata says.
-    Secret(Secret),
-    /// By a secret in the header ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
-    SecretBasic(Secret),
-    /// By a secret in the body.
-    SecretPost(Secret),
-    /// By an assertion that is signed ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
-    PrivateKeyJwt(Arc<SigningKey>),
-}
-
-impl fmt::Debug for ClientAuthentication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Secret(_) => "secret",
-            Self::SecretBasic(_) => "client_secret_basic",
-            Self::SecretPost(_) => "client_secret_post",
-            Self::PrivateKeyJwt(_) => "private_key_jwt",
-        })
-    }
-}
 
 /// The claims of an assertion.
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! What is kept of a login: by user, issuer and resource.
+//! Credentials as they are kept: by user, issuer and resource.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +54,8 @@ pub struct Credentials {
     pub login: String,
     /// The authorization server, as it was when it gave the tokens: a refresh token goes to this token endpoint alone.
     pub server: AuthorizationServerMetadata,
-    /// The client that the tokens were given to.
-    pub client: Client,
+    /// The client that the tokens were given to. A workload that says who it is by an assertion needs none.
+    pub client: Option<Client>,
     /// The `resource` that was sent.
     pub resource: Option<String>,
     /// The scopes that were asked for.
@@ -72,7 +72,7 @@ impl Credentials {
     /// If the operating system gives no randomness.
     pub fn new(
         server: AuthorizationServerMetadata,
-        client: Client,
+        client: Option<Client>,
         resource: Option<String>,
     ) -> Result<Self> {
         Ok(Self {
@@ -92,7 +92,7 @@ impl Credentials {
             version: VERSION,
             login: self.login.clone(),
             server: self.server.clone(),
-            client: self.client.to_stored(),
+            client: self.client.as_ref().map(Client::to_stored),
             resource: self.resource.clone(),
             requested: self.requested.to_string(),
             tokens: self.tokens.as_ref().map(|it| StoredTokens {
@@ -131,7 +131,7 @@ impl Credentials {
         Ok(Self {
             login: stored.login,
             server: stored.server,
-            client: Client::from_stored(stored.client)?,
+            client: stored.client.map(Client::from_stored).transpose()?,
             resource: stored.resource,
             requested: ScopeSet::parse(&stored.requested),
             tokens: stored.tokens.map(|it| Tokens {
@@ -150,7 +150,7 @@ struct StoredCredentials {
     version: u32,
     login: String,
     server: AuthorizationServerMetadata,
-    client: StoredClient,
+    client: Option<StoredClient>,
     resource: Option<String>,
     requested: String,
     tokens: Option<StoredTokens>,

@@ -1,24 +1,46 @@
-//! The client at an authorization server, and which one to use.
+//! The client at an authorization server.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    authentication::ClientAuthentication,
-    registration::{ClientMetadata, Registration, is_https_with_path},
-};
 use crate::{
     error::{AuthError, Result},
     jose::SigningKey,
-    metadata::authorization_server::AuthorizationServerMetadata,
-    scope::ScopeSet,
     secret::Secret,
     time::UnixTime,
+    url_rules::parse,
 };
 
 /// Bytes of a client's id.
 const MAX_ID: usize = 2048;
+
+/// How a client authenticates.
+#[derive(Clone)]
+pub(super) enum ClientAuthentication {
+    /// Not at all: a public client says its id.
+    None,
+    /// By a secret, as the server's metadata says.
+    Secret(Secret),
+    /// By a secret in the header ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+    SecretBasic(Secret),
+    /// By a secret in the body.
+    SecretPost(Secret),
+    /// By an assertion that is signed ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    PrivateKeyJwt(Arc<SigningKey>),
+}
+
+impl fmt::Debug for ClientAuthentication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Secret(_) => "secret",
+            Self::SecretBasic(_) => "client_secret_basic",
+            Self::SecretPost(_) => "client_secret_post",
+            Self::PrivateKeyJwt(_) => "private_key_jwt",
+        })
+    }
+}
 
 /// A client as an authorization server knows it: an id, and how it proves that it is that one.
 ///
@@ -142,6 +164,12 @@ impl Client {
         self.issuer.as_deref()
     }
 
+    /// The redirect URIs that it is registered with, if that is known.
+    #[must_use]
+    pub fn redirect_uris(&self) -> Option<&[String]> {
+        self.redirect_uris.as_deref()
+    }
+
     pub(super) fn authentication(&self) -> &ClientAuthentication {
         &self.authentication
     }
@@ -231,65 +259,13 @@ pub(super) fn check_document_url(url: &str) -> Result<()> {
     )))
 }
 
-/// The ways in which a client can have an id, as a user has configured them.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ClientOptions {
-    /// Clients that were registered by hand, or earlier.
-    pub registered: Vec<Client>,
-    /// A client whose id is the URL of its metadata: [`Client::from_document_url`].
-    pub document: Option<Client>,
-    /// What to register with.
-    pub dynamic: Option<ClientMetadata>,
-}
-
-/// What is to be done to have a client's id.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ClientChoice {
-    /// Nothing: this is the client.
-    Ready(Client),
-    /// The client is to be registered.
-    Register(Box<Registration>),
-}
-
-/// Chooses how to have an id at a server: by a client that is registered there, by the URL of the client's metadata, or by
-/// registration.
-///
-/// # Errors
-///
-/// If there is no way; if a client that was configured belongs to another server and no other way is left, the error says
-/// that.
-///
-/// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration).
-pub fn choose_client(
-    server: &AuthorizationServerMetadata,
-    options: &ClientOptions,
-    redirect_uri: Option<&str>,
-    scopes: &ScopeSet,
-    now: UnixTime,
-) -> Result<ClientChoice> {
-    let issuer = server.issuer.as_str();
-    let usable = |it: &&Client| it.is_usable(issuer, redirect_uri, now);
-    if let Some(client) = options.registered.iter().find(usable) {
-        return Ok(ClientChoice::Ready(client.clone()));
-    }
-    if let Some(client) = &options.document
-        && server.client_id_metadata_document_supported
-    {
-        return Ok(ClientChoice::Ready(client.clone()));
-    }
-    if let Some(metadata) = &options.dynamic
-        && server.registration_endpoint.is_some()
-    {
-        let registration = Registration::new(server, metadata.clone(), scopes)?;
-        return Ok(ClientChoice::Register(Box::new(registration)));
-    }
-    for client in &options.registered {
-        client.check_issuer(issuer)?;
-    }
-    Err(AuthError::configuration(format!(
-        "there is no client for the authorization server {issuer:?}: it takes neither registrations nor ids that are URLs, or \
-         none is configured. Have a client registered there, and configure its id"
-    )))
+/// Whether a URL can be the id of a client.
+fn is_https_with_path(url: &str) -> bool {
+    parse(url, "URL").is_ok_and(|it| {
+        it.scheme() == "https"
+            && it.path() != "/"
+            && it.fragment().is_none()
+            && it.username().is_empty()
+            && it.password().is_none()
+    })
 }

@@ -9,7 +9,8 @@
 //! | `conversation` | requests that lead to one result |
 //! | `refusal` | what a response of the MCP server says of a token |
 //! | `discovery` | from an MCP server to the metadata of its authorization server |
-//! | `identity` | the client at an authorization server; which one to use |
+//! | `identity` | the client at an authorization server |
+//! | `choice` | which client to use |
 //! | `registration` | metadata of a client; dynamic registration |
 //! | `authentication` | how a client proves who it is at a token endpoint |
 //! | `authorization` | the authorization request, and the answer to it |
@@ -22,6 +23,7 @@
 
 mod authentication;
 mod authorization;
+mod choice;
 mod conversation;
 mod credentials;
 mod discovery;
@@ -38,10 +40,11 @@ mod tokens;
 mod tests;
 
 pub use authorization::{Authorization, AuthorizationAttempt, AuthorizationCode};
+pub use choice::{ClientChoice, ClientOptions, choose_client};
 pub use conversation::Conversation;
 pub use credentials::{CredentialKey, Credentials};
 pub use discovery::{Discovered, Discovery, DiscoveryOptions, ResourceParameter};
-pub use identity::{Client, ClientChoice, ClientOptions, choose_client};
+pub use identity::Client;
 pub use refusal::Refusal;
 pub use registration::{ApplicationType, ClientMetadata, Registration};
 pub use revocation::Revocation;

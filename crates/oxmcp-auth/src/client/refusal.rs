@@ -1,4 +1,4 @@
-//! What the response of an MCP server says of the token that a request had.
+//! Refusals of an MCP server, as far as a token changes them.
 
 use http::{HeaderMap, StatusCode};
 

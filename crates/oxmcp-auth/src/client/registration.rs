@@ -11,7 +11,7 @@ use crate::{
     scope::ScopeSet,
     secret::Secret,
     time::UnixTime,
-    url_rules::{is_loopback, parse},
+    url_rules::is_loopback,
 };
 
 /// Kind of a client, by where it runs.
@@ -272,15 +272,4 @@ impl Conversation for Registration {
         }
         Ok(Some(client))
     }
-}
-
-/// Whether a URL can be asked at all, as an early check of what a user has configured.
-pub(super) fn is_https_with_path(url: &str) -> bool {
-    parse(url, "URL").is_ok_and(|it| {
-        it.scheme() == "https"
-            && it.path() != "/"
-            && it.fragment().is_none()
-            && it.username().is_empty()
-            && it.password().is_none()
-    })
 }

@@ -1,4 +1,4 @@
-//! Which scopes to ask for, and bounds on asking for more.
+//! Selection of the scopes to ask for, and bounds on asking for more.
 
 use std::collections::HashMap;
 

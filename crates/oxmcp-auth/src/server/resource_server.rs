@@ -1,4 +1,4 @@
-//! What a server demands of the tokens that are sent to it, and how it answers where they do not suffice.
+//! Demands of a protected server on the tokens that are sent to it, and its answers where they do not suffice.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which scopes imply which.
+//! Hierarchy of scopes: some imply others.
 
 use std::collections::BTreeMap;
 

@@ -504,6 +504,17 @@ mod over_http {
         ");
     }
 
+    #[cfg(feature = "auth")]
+    #[test]
+    fn protected_server() {
+        insta::assert_snapshot!(prints(("protected_server", &[])), @r"
+        without a token: refused is true
+        with files:read: whoami => ann
+        with files:read: delete is refused: true
+        with files:write: delete => deleted
+        ");
+    }
+
     #[test]
     fn axum() {
         insta::assert_snapshot!(prints(("axum", &[])), @r"

@@ -12,6 +12,7 @@ impl Error {
             message: self.0.message.clone(),
             data: self.0.data.clone(),
             http_status: self.0.http_status,
+            www_authenticate: self.0.www_authenticate.clone(),
             is_for_models: self.0.is_for_models,
             source: None,
         }))

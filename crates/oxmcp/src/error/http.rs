@@ -52,6 +52,32 @@ impl Error {
         self.0.http_status
     }
 
+    /// The same error with the challenges of the HTTP answer that it came with.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "who speaks HTTP says it")
+    )]
+    #[must_use]
+    pub(crate) fn with_challenges(mut self, challenges: Option<String>) -> Self {
+        self.0.www_authenticate = challenges.map(String::into_boxed_str);
+        self
+    }
+
+    /// The header `WWW-Authenticate` of the HTTP answer that said so: what the server wants instead of the credentials that
+    /// it got. Several are one text, with commas between them.
+    #[must_use]
+    pub fn www_authenticate(&self) -> Option<&str> {
+        self.0.www_authenticate.as_deref()
+    }
+
+    /// Whether a login did not come to a token, so that nothing was asked of the server, or it refused the token that it
+    /// wanted. The error that caused it is the [`AuthError`](crate::auth::AuthError), which says more.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn is_authorization(&self) -> bool {
+        self.0.kind == Kind::Authorization
+    }
+
     /// Whether the server wants credentials, or other ones: it answered 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {

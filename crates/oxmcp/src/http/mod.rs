@@ -8,14 +8,19 @@
 //! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
+//! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, and what tells clients where to get them |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
+//! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
+//! | [`TokenStore`] | `auth` | where the credentials of logins are kept |
+//! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
 
 // The files of this room:
 //
+// | `protection` | access tokens that an endpoint demands |
 // | `server` | the endpoint, its sessions, and addresses that are served |
 // | `client` | the exchanges with an endpoint, and the HTTP client |
 // | `names` | header names that both sides look up |
@@ -23,15 +28,27 @@
 #[cfg(feature = "http-client")]
 mod client;
 mod names;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+mod protection;
 #[cfg(feature = "http-server")]
 mod server;
 
+#[cfg(feature = "auth")]
+pub use client::{
+    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
+    TokenStore,
+};
 #[cfg(feature = "http-client")]
 pub use client::{
     DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
 };
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]
 pub use server::{
-    LegacySse, Principal, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter,
-    StreamableHttp, StreamableSession,
+    LegacySse, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter, StreamableHttp,
+    StreamableSession,
 };
+
+#[cfg(feature = "http-server")]
+pub use crate::session::Principal;

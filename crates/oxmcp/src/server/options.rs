@@ -7,7 +7,7 @@ use crate::{
     server::registry::Feature,
 };
 
-/// The options of a type that has the fields `definition`, whose id is `$id`, and `visibility`. The docs of `visible_to` follow.
+/// The options of a type that has the fields `definition`, whose id is `$id`, and `access`. The docs of `visible_to` follow.
 macro_rules! options {
     ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
         impl $type {
@@ -39,13 +39,28 @@ macro_rules! options {
                 self
             }
 
+            #[doc = concat!(
+                "The scopes that an access token must have for this ", $noun, ", with spaces between them, beside those that its \
+                 endpoint needs for all. Over HTTP a request whose token has not is answered with 403 and all that it needs, so \
+                 that a client can ask for more; lists show it nevertheless. An endpoint that is not \
+                 protected (`StreamableHttp::protect`) refuses all such requests. Over stdio there are no tokens, and \
+                 this says nothing.\n\nSee \
+                 [scopes](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)."
+            )]
+            #[cfg(feature = "auth")]
+            #[must_use]
+            pub fn scopes(mut self, scopes: &str) -> Self {
+                self.access.scopes = oxmcp_auth::ScopeSet::parse(scopes);
+                self
+            }
+
             $(#[$visible_to])+
             #[must_use]
             pub fn visible_to(
                 mut self,
                 sees: impl Fn(&crate::session::connection::RequestContext) -> bool + Send + Sync + 'static,
             ) -> Self {
-                self.visibility = Some(std::sync::Arc::new(sees));
+                self.access.sees = Some(std::sync::Arc::new(sees));
                 self
             }
         }

@@ -24,6 +24,16 @@ use crate::{
 /// Decides whether a caller sees a feature.
 pub(crate) type Visibility = Arc<dyn Fn(&RequestContext) -> bool + Send + Sync>;
 
+/// The callers that a feature is for.
+#[derive(Clone, Default)]
+pub(crate) struct Access {
+    /// Decides who sees it; `None` where all do.
+    pub(crate) sees: Option<Visibility>,
+    /// What an access token must allow, where one is demanded.
+    #[cfg(feature = "auth")]
+    pub(crate) scopes: oxmcp_auth::ScopeSet,
+}
+
 /// The way in which a handler asks its client for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskMode {
@@ -63,8 +73,7 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
 
     fn metadata(&self) -> &Meta;
 
-    /// The callers that see it; `None` where all do.
-    fn visibility(&self) -> Option<&Visibility>;
+    fn access(&self) -> &Access;
 
     /// The notification that its list has changed.
     fn list_changed() -> SubscriptionFilter;
@@ -72,11 +81,11 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
     fn page(entries: Vec<Self::Definition>, next: Option<Cursor>, hint: CacheHint) -> Self::Page;
 
     fn is_visible(&self, cx: &RequestContext) -> bool {
-        self.visibility().is_none_or(|sees| sees(cx))
+        self.access().sees.as_ref().is_none_or(|sees| sees(cx))
     }
 }
 
-/// Implements [`Feature`] for a type that has the fields `definition` and `visibility`.
+/// Implements [`Feature`] for a type that has the fields `definition` and `access`.
 macro_rules! impl_feature {
     (
         $type:ident($kind:literal): $definition:ident by $id:ident,
@@ -101,8 +110,8 @@ macro_rules! impl_feature {
                 &self.definition.meta
             }
 
-            fn visibility(&self) -> Option<&crate::server::registry::Visibility> {
-                self.visibility.as_ref()
+            fn access(&self) -> &crate::server::registry::Access {
+                &self.access
             }
 
             fn list_changed() -> oxmcp_protocol::SubscriptionFilter {
@@ -222,7 +231,7 @@ impl<T: Feature> Registry<T> {
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
         let mut features = self.features.iter();
-        self.restricted = features.any(|feature| feature.visibility().is_some());
+        self.restricted = features.any(|feature| feature.access().sees.is_some());
     }
 
     /// The feature of that id, if the caller sees it.

@@ -23,6 +23,8 @@ use oxmcp_protocol::{
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
+#[cfg(feature = "client")]
+use crate::transport::traits::PersonWaits;
 use crate::{
     debug::opaque_debug,
     error::Result,
@@ -35,6 +37,7 @@ use crate::{
             progress_rate::ProgressRate, progress_tokens::ProgressTokens, queue::NotificationQueue,
         },
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
+        principal::Principal,
         task::{BoxFuture, Latch},
     },
     sync::Mutex,
@@ -96,8 +99,8 @@ pub(crate) enum Outcome {
 /// The caller: the sender of what arrives on a connection, as far as its transport knows it. Over pipes that is nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// The name that authentication has given it.
-    pub(crate) principal: Option<Arc<str>>,
+    /// As authentication has established it.
+    pub(crate) principal: Option<Principal>,
     /// The transport's own request that brought it.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
@@ -212,6 +215,12 @@ impl Connection {
     }
 
     /// The questions of the peer during which no call of this side times out.
+    /// While the transport waits for a person, no call times out.
+    #[cfg(feature = "client")]
+    pub(crate) fn pause_for(&self, waits: PersonWaits) {
+        self.shared().paused_deadlines.count_waits(waits);
+    }
+
     pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
         &self.shared().paused_deadlines
     }
@@ -369,6 +378,23 @@ pub(crate) struct Arrival<'a> {
 #[derive(Clone)]
 pub struct RequestContext {
     pub(in crate::session) parts: Arc<ContextParts>,
+}
+
+impl RequestContext {
+    /// The caller, where authentication has established one. `None` over stdio, and on endpoints that take anybody.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool, http::Principal};
+    ///
+    /// let tool = Tool::new("whoami", "Say who is calling", |cx: RequestContext| async move {
+    ///     cx.principal().map_or("nobody", Principal::as_str).to_owned()
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.parts().connection.caller().principal.as_ref()
+    }
 }
 
 /// The inside of a [`RequestContext`].

@@ -10,6 +10,7 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
+//! | `principal.rs` | [`Principal`](principal::Principal): the caller of a request |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
@@ -24,6 +25,7 @@ pub mod middleware;
 pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
+pub(crate) mod principal;
 pub(crate) mod task;
 pub mod trace;
 
@@ -34,3 +36,5 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
+#[cfg(feature = "http-server")]
+pub use principal::Principal;

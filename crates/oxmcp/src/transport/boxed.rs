@@ -12,7 +12,7 @@ use crate::{
     limits::Limits,
     transport::{
         mirror::Mirror,
-        traits::{Frame, Messages, ReadHalf, Startup, Transport, WriteHalf},
+        traits::{Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf},
     },
 };
 
@@ -67,6 +67,10 @@ impl Transport for BoxTransport {
 
     fn startup(&self) -> Option<Startup> {
         self.0.startup()
+    }
+
+    fn person_waits(&self) -> Option<PersonWaits> {
+        self.0.person_waits()
     }
 
     fn ended_unread(&self) -> bool {
@@ -133,6 +137,7 @@ trait ErasedTransport: Send {
     fn identity(&self) -> Option<String>;
     fn diagnosis(&self) -> Option<String>;
     fn startup(&self) -> Option<Startup>;
+    fn person_waits(&self) -> Option<PersonWaits>;
     fn ended_unread(&self) -> bool;
     fn authorization(&self) -> Option<String>;
     fn is_legacy(&self) -> bool;
@@ -178,6 +183,10 @@ impl<T: Transport> ErasedTransport for T {
 
     fn startup(&self) -> Option<Startup> {
         Transport::startup(self)
+    }
+
+    fn person_waits(&self) -> Option<PersonWaits> {
+        Transport::person_waits(self)
     }
 
     fn ended_unread(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::{
     sync::Mutex,
     transport::{
         mirror::Mirror,
-        traits::{Frame, Messages, ReadHalf, Startup, Transport, WriteHalf},
+        traits::{Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf},
     },
 };
 
@@ -101,6 +101,10 @@ impl<T: Transport> Transport for Logging<T> {
 
     fn startup(&self) -> Option<Startup> {
         self.transport.startup()
+    }
+
+    fn person_waits(&self) -> Option<PersonWaits> {
+        self.transport.person_waits()
     }
 
     fn ended_unread(&self) -> bool {

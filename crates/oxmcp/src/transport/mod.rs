@@ -46,4 +46,6 @@ pub use logging::{Logging, LoggingReader, LoggingWriter};
 pub use memory::{InMemory, in_memory};
 pub use mirror::Mirror;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
-pub use traits::{Frame, Messages, MessagesIter, ReadHalf, Startup, Transport, WriteHalf};
+pub use traits::{
+    Frame, Messages, MessagesIter, PersonWait, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+};

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::{
     error::{Error, Result},
     limits::Limits,
+    sync::Mutex,
     transport::mirror::Mirror,
 };
 
@@ -144,6 +145,56 @@ pub trait Transport: Send + 'static {
     /// wishes cannot be met. `None`, the default, for all other transports.
     fn mirror(&self) -> Option<Mirror> {
         None
+    }
+
+    /// What this transport waits for a person with, as one does that logs in before it sends. Meanwhile no call times out, but
+    /// for its total. `None`, the default, where it never waits for anybody.
+    fn person_waits(&self) -> Option<PersonWaits> {
+        None
+    }
+}
+
+/// The times at which a person is waited for: a login, or a question. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct PersonWaits(Arc<Mutex<Waits>>);
+
+/// What is known of the waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waits {
+    /// How many are going on.
+    pub(crate) waiting: usize,
+    /// When the last one ended.
+    pub(crate) ended: Option<Instant>,
+}
+
+impl PersonWaits {
+    /// No wait so far.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a wait, which ends when what is returned is dropped.
+    #[must_use]
+    pub fn begin(&self) -> PersonWait {
+        self.0.lock().waiting += 1;
+        PersonWait(self.clone())
+    }
+
+    pub(crate) fn waits(&self) -> Waits {
+        *self.0.lock()
+    }
+}
+
+/// A wait for a person, for as long as it lives.
+#[derive(Debug)]
+pub struct PersonWait(PersonWaits);
+
+impl Drop for PersonWait {
+    fn drop(&mut self) {
+        let mut waits = self.0.0.lock();
+        waits.waiting -= 1;
+        waits.ended = Some(Instant::now());
     }
 }
 

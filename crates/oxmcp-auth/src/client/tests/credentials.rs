@@ -1,4 +1,4 @@
-//! What is kept of a login.
+//! Tests of credentials that are kept.
 
 use super::*;
 use crate::{
@@ -14,7 +14,7 @@ fn credentials_are_kept_whole() {
         .unwrap()
         .with_secret("hunter2")
         .issued_by(AS);
-    let mut credentials = Credentials::new(server(), client, Some(MCP.to_owned())).unwrap();
+    let mut credentials = Credentials::new(server(), Some(client), Some(MCP.to_owned())).unwrap();
     credentials.requested = ScopeSet::parse("a b");
     credentials.tokens = Some(Tokens {
         access_token: "at-hunter2".into(),
@@ -31,9 +31,10 @@ fn credentials_are_kept_whole() {
         (read.login, read.requested),
         (credentials.login.clone(), credentials.requested.clone())
     );
-    assert_eq!((read.client.id(), read.client.issuer()), ("me", Some(AS)));
-    assert_eq!(format!("{:?}", read.client.authentication()), "secret");
-    let other = Credentials::new(server(), Client::new("me").unwrap(), None).unwrap();
+    let client = read.client.unwrap();
+    assert_eq!((client.id(), client.issuer()), ("me", Some(AS)));
+    assert_eq!(format!("{:?}", client.authentication()), "secret");
+    let other = Credentials::new(server(), None, None).unwrap();
     assert_ne!(other.login, credentials.login);
 }
 

@@ -1,4 +1,4 @@
-//! Where metadata is looked for, and what is believed.
+//! Tests of discovery: the places that are asked, and the answers that are believed.
 
 use super::*;
 use crate::{client::ResourceParameter, error::AuthErrorKind};
@@ -207,8 +207,10 @@ fn default_endpoints_are_for_servers_that_answer_404_everywhere() {
         (origin, 500),
         (origin, 200),
     ] {
-        let (_, found) = discover(MCP, None, plain(), &[(place, status, html)]);
+        let (asked, found) = discover(MCP, None, plain(), &[(place, status, html)]);
         assert!(found.is_err(), "{place} {status}");
+        let asks_origin = asked.iter().any(|it| it == origin);
+        assert_eq!(asks_origin, place == origin, "{place} {status}");
     }
     let (asked, found) = discover(
         MCP,

@@ -1,4 +1,4 @@
-//! Which client is used where, and what registration says and hears.
+//! Tests of the choice of a client, and of registration.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Which scopes are asked for, and how often.
+//! Tests of scopes: those that are asked for, and how often.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What is sent to token endpoints, and what of the answers is used.
+//! Tests of token requests, and of their answers.
 
 use std::sync::Arc;
 

@@ -54,6 +54,8 @@ pub(crate) struct Handshake<'a> {
     pub(crate) answers_each: bool,
     /// How long each request may take.
     timeout: Duration,
+    /// Whether somebody may have to log in first, which takes longer.
+    waits_for_people: bool,
     /// Whether the server refused `initialize` after it had refused `server/discover`, which may have been why.
     pub(crate) refused_both: AtomicBool,
 }
@@ -80,6 +82,11 @@ impl<'a> Handshake<'a> {
         }
         let state = SessionState::new(client.clone(), cache, mirror);
         let connection = Connection::new(Arc::clone(&state) as _, limits);
+        let waits = transport.person_waits();
+        let waits_for_people = waits.is_some();
+        if let Some(waits) = waits {
+            connection.pause_for(waits);
+        }
         spawn(drive(Arc::clone(&connection), read, write));
         let session = ClientSession::new(Arc::clone(&connection), Arc::clone(&state));
         Ok(Self {
@@ -90,6 +97,7 @@ impl<'a> Handshake<'a> {
             revisions,
             answers_each: transport.answers_each(),
             timeout,
+            waits_for_people,
             refused_both: AtomicBool::new(false),
         })
     }
@@ -193,12 +201,11 @@ impl<'a> Handshake<'a> {
 
     async fn call<M: Method>(&self, params: M::Params, meta: Meta) -> Result<M::Result> {
         let timeout = self.timeout;
-        let options = CallOptions {
-            timeout,
-            max_total: timeout,
-            meta,
-            ..CallOptions::default()
-        };
+        let mut options = CallOptions::within(timeout);
+        options.meta = meta;
+        if !self.waits_for_people {
+            options.max_total = timeout;
+        }
         let result = self.connection.call(M::NAME, &params, options).await;
         let result = result.map_err(|error| {
             if !error.is_timeout() {

@@ -26,6 +26,11 @@ use crate::{
     limits::Limits,
     transport::{mirror::Mirror, traits::Transport},
 };
+#[cfg(feature = "auth")]
+use crate::{
+    http::client::login::{AuthorizedClient, Authorizer, DynAuthorizer, Login, LoginEngine},
+    transport::traits::PersonWaits,
+};
 
 /// A server behind a URL, to connect a [`Client`](crate::Client) to.
 ///
@@ -64,6 +69,12 @@ pub struct Endpoint {
     own_client: bool,
     /// What gives the token for each request.
     token: Option<TokenSource>,
+    /// How it logs in, until it connects.
+    #[cfg(feature = "auth")]
+    login: Option<Login>,
+    /// What authorizes each request.
+    #[cfg(feature = "auth")]
+    authorizer: Option<Arc<dyn DynAuthorizer>>,
     no_standalone_stream: bool,
     reconnect: Reconnect,
     only_2024: bool,
@@ -84,6 +95,10 @@ impl Endpoint {
             client: None,
             own_client: false,
             token: None,
+            #[cfg(feature = "auth")]
+            login: None,
+            #[cfg(feature = "auth")]
+            authorizer: None,
             no_standalone_stream: false,
             reconnect: Reconnect::default(),
             only_2024: false,
@@ -157,6 +172,22 @@ impl Endpoint {
         self
     }
 
+    /// Logs in where the server wants it. The login is kept for when the client connects again.
+    ///
+    /// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
+    #[cfg(feature = "auth")]
+    pub fn login(mut self, login: Login) -> Self {
+        self.login = Some(login);
+        self
+    }
+
+    /// Has each request authorized by what your program brings: for tokens of your own.
+    #[cfg(feature = "auth")]
+    pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
+        self.authorizer = Some(Arc::new(authorizer));
+        self
+    }
+
     /// Whether a session with a legacy server keeps a stream open by GET, for what belongs to no request: notifications, and
     /// questions of the server out of turn. Default: `true`. Without it such messages do not arrive.
     /// See [listening](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server).
@@ -184,6 +215,23 @@ impl Endpoint {
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message = Some(bytes);
         self
+    }
+
+    /// The client with what authorizes its requests, where there is any.
+    #[cfg(feature = "auth")]
+    fn authorized(
+        &mut self,
+        client: Arc<dyn DynHttpClient>,
+        url: &Url,
+    ) -> Result<Arc<dyn DynHttpClient>> {
+        if let Some(login) = self.login.take() {
+            let own = self.own_client.then(|| self.client.clone()).flatten();
+            self.authorizer = Some(Arc::new(LoginEngine::new(url, login, own)?));
+        }
+        Ok(match &self.authorizer {
+            Some(authorizer) => Arc::new(AuthorizedClient::new(client, Arc::clone(authorizer))),
+            None => client,
+        })
     }
 
     fn report(&mut self, problem: String) {
@@ -263,6 +311,8 @@ impl Transport for Endpoint {
             Some(token) => Arc::new(WithToken::new(client, Arc::clone(token))),
             None => client,
         };
+        #[cfg(feature = "auth")]
+        let client = self.authorized(client, &target.url)?;
         let requests = RequestSender::new(client, target, headers);
         let (executor, spawner) = Executor::new();
         let mut exchanges = Exchanges::new(
@@ -307,6 +357,11 @@ impl Transport for Endpoint {
             Some(client) if self.own_client => client.authorization()?,
             _ => String::new(),
         };
+        #[cfg(feature = "auth")]
+        let client = match &self.authorizer {
+            Some(authorizer) => client + "\n" + &authorizer.name_identity()?,
+            None => client,
+        };
         let headers = self.headers.iter();
         let headers =
             headers.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
@@ -315,6 +370,11 @@ impl Transport for Endpoint {
 
     fn answers_each(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "auth")]
+    fn person_waits(&self) -> Option<PersonWaits> {
+        self.authorizer.as_ref()?.waits()
     }
 
     fn mirror(&self) -> Option<Mirror> {

@@ -5,6 +5,7 @@
 //! | `endpoint` | a server behind a URL, as users configure it |
 //! | `halves` | the reader and the writer that the session's driver uses |
 //! | `exchange/` | the POST of a message and its response, polled where the driver reads |
+//! | `login/` | tokens of one's own, and logins of every kind |
 //! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
 //! | `sse_2024` | the transport of 2024-11-05 |
 //! | `transport/` | the HTTP client: connections, pool, TLS, proxies |
@@ -13,6 +14,8 @@
 mod endpoint;
 mod exchange;
 mod halves;
+#[cfg(feature = "auth")]
+mod login;
 mod reconnect;
 mod redaction;
 mod sse_2024;
@@ -20,7 +23,14 @@ mod transport;
 
 pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
+#[cfg(feature = "auth")]
+pub use login::{
+    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
+    TokenStore,
+};
 pub use reconnect::retry::Reconnect;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(in crate::http) use transport::http_client::DynHttpClient;
 pub use transport::{
     default_client::DefaultClient,
     http_client::{HttpBody, HttpClient},

@@ -1,7 +1,6 @@
-//! Caller of a request: its principal, and the head of the HTTP request, which handlers can see.
+//! Caller of a request, and the head of the HTTP request, which handlers can see.
 
 use std::{
-    fmt,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -18,63 +17,16 @@ use crate::session::{
     trace::propagator,
 };
 
-/// The caller of a request, as the authentication in front of the endpoint has established it.
-///
-/// Put one into the extensions of each request, with a middleware in front of the endpoint. Sessions are then bound to it:
-/// whoever else names the id of a session gets 404, as if there were none; and no principal has more of them than
-/// [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Without it all requests come from nobody in
-/// particular, and a session's id is all that there is to know.
-///
-/// It is an opaque name, equal for the same caller in all requests and different for different ones. Where callers are
-/// told apart by tokens, that is the issuer with the subject, and the client where clients should not share sessions;
-/// never the token, which changes.
-///
-/// ```
-/// use oxmcp::http::Principal;
-///
-/// # let mut request = http::Request::new(());
-/// let subject = "https://login.example.com|alice"; // as the token says, once its signature was checked
-/// request.extensions_mut().insert(Principal::new(subject));
-/// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
-
-impl Principal {
-    /// The principal of this name.
-    #[must_use]
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    pub(super) fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.0)
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Without the name: those of people do not belong in logs.
-impl fmt::Debug for Principal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Principal(..)")
-    }
-}
-
 impl RequestContext {
     /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
     /// of the endpoint has found out. `None` over any other transport.
     ///
     /// ```
-    /// use oxmcp::{RequestContext, Tool, http::Principal};
+    /// use oxmcp::{RequestContext, Tool};
     ///
-    /// let tool = Tool::new("whoami", "Say who is calling", |cx: RequestContext| async move {
-    ///     let request = cx.http_request();
-    ///     let caller = request.and_then(|request| request.extensions.get::<Principal>());
-    ///     caller.map_or("nobody", Principal::as_str).to_owned()
+    /// let tool = Tool::new("browser", "Say what is calling", |cx: RequestContext| async move {
+    ///     let agent = cx.http_request().and_then(|request| request.headers.get("user-agent"));
+    ///     agent.and_then(|agent| agent.to_str().ok()).unwrap_or("unknown").to_owned()
     /// });
     /// # let _ = tool;
     /// ```
@@ -117,7 +69,7 @@ impl RequestContext {
 /// The caller of a request.
 pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     Caller {
-        principal: principal(&parts),
+        principal: parts.extensions.get().cloned(),
         trace: trace_context(&parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(parts),
@@ -127,7 +79,7 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
 /// The caller of a request that begins something that lasts, like a subscription, which keeps it.
 pub(super) fn lasting_caller(parts: &Parts) -> Caller {
     Caller {
-        principal: principal(parts),
+        principal: parts.extensions.get().cloned(),
         trace: trace_context(parts),
         is_alone: parts.version < Version::HTTP_2,
         request: Some(Arc::new(DetachedHead::from(parts))),
@@ -146,10 +98,6 @@ fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
         Some(values.join(",").into())
     });
     context.traceparent().is_some().then(|| Box::new(context))
-}
-
-fn principal(parts: &Parts) -> Option<Arc<str>> {
-    parts.extensions.get().map(Principal::shared)
 }
 
 /// The head of a request, in little memory of its own, for what lasts as long as a subscription. hyper's shares a buffer with all

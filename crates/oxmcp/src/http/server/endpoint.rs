@@ -6,6 +6,8 @@ use http::{StatusCode, request::Parts};
 use tokio::{net::ToSocketAddrs, time::timeout};
 use tokio_util::task::TaskTracker;
 
+#[cfg(feature = "auth")]
+use crate::http::protection::ProtectedResource;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -74,6 +76,9 @@ pub(super) struct Settings {
     pub(super) json_only: bool,
     /// Whether there are no sessions, and legacy requests are served by themselves.
     pub(super) stateless: bool,
+    /// The access tokens that it demands.
+    #[cfg(feature = "auth")]
+    pub(super) protected: Option<ProtectedResource>,
 }
 
 type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
@@ -114,6 +119,8 @@ impl StreamableHttp {
                 session_ids: None,
                 json_only: false,
                 stateless: false,
+                #[cfg(feature = "auth")]
+                protected: None,
             }),
             state: State::new(Budget::new(Limits::default().http.max_bytes)),
         }
@@ -216,6 +223,15 @@ impl StreamableHttp {
         self
     }
 
+    /// Demands access tokens. Requests without one that the resource takes are refused, but for those of browsers that ask
+    /// beforehand, and for the resource's metadata; those of other hosts and origins are refused before.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn protect(mut self, resource: ProtectedResource) -> Self {
+        self.set().protected = Some(resource);
+        self
+    }
+
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
     }
@@ -243,6 +259,11 @@ impl StreamableHttp {
     /// Cancel safe.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
+        #[cfg(feature = "auth")]
+        self.settings
+            .protected
+            .as_ref()
+            .map_or(Ok(()), ProtectedResource::check)?;
         self.settings
             .server
             .as_ref()
@@ -284,7 +305,13 @@ impl StreamableHttp {
             limits,
             ..
         } = &*self.settings;
-        LegacySse::within(choose, policy, limits, &self.state.sse, &self.state.budget)
+        let sse = LegacySse::within(choose, policy, limits, &self.state.sse, &self.state.budget);
+        #[cfg(feature = "auth")]
+        let sse = match &self.settings.protected {
+            Some(resource) => sse.protect(resource.clone()),
+            None => sse,
+        };
+        sse
     }
 
     /// The id of a session that a request opens.

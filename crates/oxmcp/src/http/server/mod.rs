@@ -12,7 +12,7 @@
 //! | `serve/` | the accept loop and its connections |
 //! | `cors` | the headers that let pages of listed origins in |
 //! | `finish` | what is done with each response |
-//! | `caller` | [`Principal`], and the HTTP request that handlers see |
+//! | `caller` | the caller of a request, and the HTTP request that handlers see |
 //! | `response` | [`ResponseBody`], and the forms of responses |
 //! | `watched_body` | bodies whose clients are given up once they take nothing |
 //! | `event_encoding` | messages as events |
@@ -34,7 +34,6 @@ mod tests;
 mod validation;
 mod watched_body;
 
-pub use caller::Principal;
 pub use endpoint::StreamableHttp;
 pub use response::ResponseBody;
 pub use serve::Serving;

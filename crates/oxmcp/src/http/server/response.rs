@@ -14,7 +14,11 @@ use futures_core::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use oxmcp_protocol::{ErrorObject, RequestId, internal::write_error};
+#[cfg(feature = "auth")]
+use tokio::time::{Instant, Sleep, sleep_until};
 
+#[cfg(feature = "auth")]
+use crate::http::protection::StreamDeadline;
 use crate::{
     error::Error,
     http::server::{
@@ -66,6 +70,64 @@ impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
 
 impl<S: Stream<Item = Bytes> + Send> EventSource for Unknown<Pin<Box<S>>> {}
 
+/// A stream that ends at a deadline, which may be moved meanwhile.
+#[cfg(feature = "auth")]
+struct Expiring {
+    /// `None` once it has ended.
+    source: Option<Pin<Box<dyn EventSource>>>,
+    sleep: Pin<Box<Sleep>>,
+    deadline: StreamDeadline,
+}
+
+/// Tells the client to come back at once.
+#[cfg(feature = "auth")]
+const COME_BACK: &[u8] = b"retry: 100\n\n";
+
+#[cfg(feature = "auth")]
+impl Stream for Expiring {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        while self.source.is_some() && self.sleep.as_mut().poll(cx).is_ready() {
+            let deadline = self.deadline.at();
+            if deadline <= Instant::now() {
+                self.source = None;
+                return Poll::Ready(Some(Bytes::from_static(COME_BACK)));
+            }
+            self.sleep.as_mut().reset(deadline);
+        }
+        match &mut self.source {
+            Some(source) => source.as_mut().poll_next(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+#[cfg(feature = "auth")]
+impl EventSource for Expiring {
+    fn has_data(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.has_data())
+    }
+
+    fn is_counted(&self) -> bool {
+        self.source
+            .as_ref()
+            .is_some_and(|source| source.is_counted())
+    }
+
+    fn is_watched(&self) -> bool {
+        self.source
+            .as_ref()
+            .is_some_and(|source| source.is_watched())
+    }
+
+    fn on_stall(&self, activity: &Activity) {
+        if let Some(source) = &self.source {
+            source.on_stall(activity);
+        }
+    }
+}
+
 impl ResponseBody {
     /// No body at all.
     #[must_use]
@@ -91,6 +153,19 @@ impl ResponseBody {
     /// A body that goes on until its source ends.
     pub(super) fn events(source: impl EventSource + 'static) -> Self {
         Self(Kind::Stream(Box::pin(source)))
+    }
+
+    /// The same body, which ends at a deadline if it streams: the client is to come back at once.
+    #[cfg(feature = "auth")]
+    pub(super) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
+        match (self.0, deadline) {
+            (Kind::Stream(source), Some(deadline)) => Self::events(Expiring {
+                source: Some(source),
+                sleep: Box::pin(sleep_until(deadline.at())),
+                deadline: deadline.clone(),
+            }),
+            (kind, _) => Self(kind),
+        }
     }
 
     /// The same body, whose bytes count in a budget, and which is given up once the client takes none of them for too long. A

@@ -16,6 +16,8 @@ use http::{
 };
 use http_body::Body;
 use oxmcp_json::Text;
+#[cfg(feature = "auth")]
+use oxmcp_protocol::method::Listen;
 use oxmcp_protocol::{
     Method, Revision,
     internal::{Envelope, Era, Params, RequestParams},
@@ -23,11 +25,15 @@ use oxmcp_protocol::{
 };
 use tower_service::Service;
 
+#[cfg(feature = "auth")]
+use crate::http::{
+    names::METHOD,
+    protection::{ProtectedResource, StreamDeadline},
+};
 use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            caller::Principal,
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             finish::Finish,
             response::{self, Refused, ResponseBody},
@@ -37,7 +43,7 @@ use crate::{
         },
     },
     server::Features,
-    session::connection::Connection,
+    session::{connection::Connection, principal::Principal},
     transport::traits::Frame,
 };
 
@@ -66,12 +72,46 @@ where
             Err(preflight) => return Box::pin(ready(Ok(*preflight))),
         };
         let finished = |answer| finish.response(answer);
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &settings.protected {
+            let answer = protected(self.clone(), resource.clone(), parts, body);
+            return Box::pin(answer.map(finished));
+        }
         if self.has_sse() && is_2024(&parts) {
             return Box::pin(self.sse().respond(parts, body).map(finished));
         }
         // In an async block, the arguments would be there twice.
         Box::pin(respond(self.clone(), Arc::new(parts), body).map(finished))
     }
+}
+
+/// Answers a request that needs a token.
+///
+/// # Errors
+/// How it is refused.
+#[cfg(feature = "auth")]
+async fn protected<B>(
+    endpoint: StreamableHttp,
+    resource: ProtectedResource,
+    mut parts: Parts,
+    body: B,
+) -> Result<Response<ResponseBody>, Refused>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+{
+    let policy = &endpoint.settings.policy;
+    if let Err(refused) = validation::admit(&resource, policy, &mut parts).await {
+        validation::discard_body(&parts, body);
+        return Err(refused);
+    }
+    if endpoint.has_sse() && is_2024(&parts) {
+        return Box::pin(endpoint.sse().respond(parts, body)).await;
+    }
+    let listens = parts.method == HttpMethod::GET
+        || validation::single(&parts.headers, &METHOD).is_some_and(|it| it == Listen::NAME);
+    let deadline: Option<StreamDeadline> = parts.extensions.get().filter(|_| listens).cloned();
+    let response = Box::pin(respond(endpoint, Arc::new(parts), body)).await?;
+    Ok(response.map(|body| body.until(deadline.as_ref())))
 }
 
 /// Answers a request.
@@ -173,6 +213,11 @@ fn post(
     let features = request.server.features().clone();
     let validated = validation::check_message(&features, &request.parts.headers, &message)
         .map_err(|refusal| refusal.response(id.as_ref()))?;
+    #[cfg(feature = "auth")]
+    {
+        let resource = request.endpoint.settings.protected.as_ref();
+        validation::check_scopes(resource, &features, &request.parts, &message)?;
+    }
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
     }
@@ -212,6 +257,12 @@ fn batch(
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     validation::check_batch(&request.parts.headers, body)?;
+    #[cfg(feature = "auth")]
+    {
+        let resource = request.endpoint.settings.protected.as_ref();
+        let features = request.server.features().clone();
+        validation::check_scopes_of_body(resource, &features, &request.parts, body)?;
+    }
     if request.endpoint.settings.stateless {
         let features = request.server.features().clone();
         let revision = legacy_revision(&features, &request.parts.headers);

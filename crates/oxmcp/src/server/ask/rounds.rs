@@ -27,6 +27,7 @@ use crate::{
         connection::RequestContext,
         inbound::{body::Body, run::Work},
         panics,
+        principal::Principal,
         task::{BoxFuture, try_join_boxed},
     },
 };
@@ -131,7 +132,7 @@ fn binding<'a>(
 ) -> Binding<'a> {
     Binding {
         server: &features.info.name,
-        principal: cx.parts().connection.caller().principal.as_deref(),
+        principal: cx.principal().map(Principal::as_str),
         method: request.method,
         target: &request.target,
         arguments: &request.arguments,

@@ -8,6 +8,7 @@
 //! | `client_bounds.rs` | the bound on what is kept of what a client says of itself |
 //! | `call.rs` | a request on its way to the method that serves it |
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
+//! | `scopes.rs` | the scopes of access tokens that a request needs, by what it names |
 //! | `lists.rs` | lists of features, a page at a time |
 //! | `session_hook.rs` | a function of the author that takes a session |
 //! | `recent.rs` | a cache for clients that say the same again and again |
@@ -22,6 +23,8 @@ mod lookup;
 mod recent;
 mod requests;
 mod role;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+mod scopes;
 mod session_hook;
 
 pub(super) use call::{Call, Served};

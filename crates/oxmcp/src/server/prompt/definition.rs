@@ -14,7 +14,7 @@ use crate::{
     server::{
         completion::{Completer, Completers, IntoCompleter},
         options::options,
-        registry::{AskMode, Visibility},
+        registry::{Access, AskMode},
     },
     session::{
         connection::RequestContext,
@@ -71,7 +71,7 @@ pub struct Prompt {
     pub(super) definition: Definition,
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
-    pub(super) visibility: Option<Visibility>,
+    pub(super) access: Access,
     pub(super) ask_mode: AskMode,
     /// The first mistake.
     pub(super) mistake: Option<Error>,
@@ -168,7 +168,7 @@ impl Prompt {
             definition,
             completers,
             handler,
-            visibility: None,
+            access: Access::default(),
             ask_mode,
             mistake: None,
         };

@@ -15,7 +15,7 @@ use crate::{
     server::{
         completion::{Completers, Completes},
         options::check_icons,
-        registry::{AskMode, Callable, Visibility, doubled_name, impl_feature},
+        registry::{Access, AskMode, Callable, doubled_name, impl_feature},
     },
     session::{
         connection::RequestContext,
@@ -28,7 +28,7 @@ pub(crate) struct RegisteredPrompt {
     definition: Definition,
     completers: Completers,
     handler: ErasedHandler,
-    visibility: Option<Visibility>,
+    access: Access,
     ask_mode: AskMode,
     inline: Arc<InlineExecution>,
 }
@@ -46,7 +46,7 @@ impl RegisteredPrompt {
             definition,
             completers,
             handler,
-            visibility,
+            access,
             ask_mode,
             mistake,
         } = prompt;
@@ -58,7 +58,7 @@ impl RegisteredPrompt {
             definition,
             completers,
             handler,
-            visibility,
+            access,
             ask_mode,
             inline: Arc::new(InlineExecution::new()),
         }))

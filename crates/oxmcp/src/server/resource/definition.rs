@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     server::{
         options::resource_options,
-        registry::{AskMode, Visibility},
+        registry::{Access, AskMode},
     },
     session::handler::traits::{Handler, HandlerFuture},
 };
@@ -47,7 +47,7 @@ pub struct Resource {
     pub(super) definition: Definition,
     pub(super) handler: ErasedHandler,
     pub(super) cache: Option<CacheHint>,
-    pub(super) visibility: Option<Visibility>,
+    pub(super) access: Access,
     pub(super) ask_mode: AskMode,
     /// The first mistake.
     pub(super) mistake: Option<Error>,
@@ -98,7 +98,7 @@ impl Resource {
             definition: Definition::new(uri, name),
             handler,
             cache: None,
-            visibility: None,
+            access: Access::default(),
             ask_mode,
             mistake,
         }

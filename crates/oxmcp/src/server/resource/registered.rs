@@ -20,7 +20,7 @@ use crate::{
     server::{
         completion::{Completers, Completes},
         options::check_icons,
-        registry::{AskMode, Feature, Registry, Visibility, impl_feature},
+        registry::{Access, AskMode, Feature, Registry, impl_feature},
     },
     session::{
         connection::RequestContext,
@@ -36,7 +36,7 @@ use crate::{
 pub(crate) struct RegisteredResource {
     definition: ResourceDefinition,
     reader: Arc<Reader>,
-    visibility: Option<Visibility>,
+    access: Access,
 }
 
 /// A template in a server's registry. It is immutable.
@@ -45,7 +45,7 @@ pub(crate) struct RegisteredTemplate {
     matcher: Matcher,
     completers: Completers,
     reader: Arc<Reader>,
-    visibility: Option<Visibility>,
+    access: Access,
     lister: Option<Lister>,
 }
 
@@ -67,7 +67,7 @@ impl RegisteredResource {
             definition,
             handler,
             cache,
-            visibility,
+            access,
             ask_mode,
             mistake,
         } = resource;
@@ -80,13 +80,13 @@ impl RegisteredResource {
             mime_type: definition.mime_type.clone(),
             cache,
             ask_mode,
-            is_restricted: visibility.is_some(),
+            is_restricted: access.sees.is_some(),
             inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
             definition,
             reader: Arc::new(reader),
-            visibility,
+            access,
         }))
     }
 
@@ -105,7 +105,7 @@ impl RegisteredTemplate {
             completers,
             handler,
             cache,
-            visibility,
+            access,
             ask_mode,
             lister,
         } = template;
@@ -115,7 +115,7 @@ impl RegisteredTemplate {
             mime_type: definition.mime_type.clone(),
             cache,
             ask_mode,
-            is_restricted: visibility.is_some(),
+            is_restricted: access.sees.is_some(),
             inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
@@ -123,7 +123,7 @@ impl RegisteredTemplate {
             matcher: matcher?,
             completers,
             reader: Arc::new(reader),
-            visibility,
+            access,
             lister,
         }))
     }
@@ -257,6 +257,13 @@ impl Routes {
     ) -> Option<(&Arc<RegisteredTemplate>, Captures)> {
         let mut seen = self.0.iter().filter(|template| template.is_visible(cx));
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
+    }
+
+    /// The first template that the URI is one of, whether or not a caller sees it.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(crate) fn find_any(&self, uri: &str) -> Option<&RegisteredTemplate> {
+        let mut all = self.0.iter().map(|template| &**template);
+        all.find(|template| template.matcher.captures(uri).is_some())
     }
 
     /// Whether the URI is one of templates that the caller does not see, and of no other.

@@ -17,7 +17,7 @@ use crate::{
     server::{
         completion::{Completer, Completers, IntoCompleter},
         options::resource_options,
-        registry::{AskMode, Visibility},
+        registry::{Access, AskMode},
     },
     session::{
         connection::RequestContext,
@@ -89,7 +89,7 @@ pub struct ResourceTemplate {
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
     pub(super) cache: Option<CacheHint>,
-    pub(super) visibility: Option<Visibility>,
+    pub(super) access: Access,
     pub(super) ask_mode: AskMode,
     pub(super) lister: Option<Lister>,
 }
@@ -191,7 +191,7 @@ impl ResourceTemplate {
             completers: Completers::default(),
             handler,
             cache: None,
-            visibility: None,
+            access: Access::default(),
             ask_mode: AskMode::Context,
             lister: None,
         }

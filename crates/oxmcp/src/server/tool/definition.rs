@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     server::{
         options::options,
-        registry::{AskMode, Visibility},
+        registry::{Access, AskMode},
     },
     session::{
         connection::RequestContext,
@@ -71,7 +71,7 @@ pub struct Tool {
     pub(super) validated: bool,
     /// Whether every call gets a task of its own from the start.
     pub(super) spawned: bool,
-    pub(super) visibility: Option<Visibility>,
+    pub(super) access: Access,
     pub(super) ask_mode: AskMode,
     /// The first mistake.
     pub(super) mistake: Option<Error>,
@@ -182,7 +182,7 @@ impl Tool {
             handler,
             validated: true,
             spawned: false,
-            visibility: None,
+            access: Access::default(),
             ask_mode,
             mistake,
         }

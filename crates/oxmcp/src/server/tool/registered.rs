@@ -19,7 +19,7 @@ use crate::{
     error::Result,
     server::{
         options::check_icons,
-        registry::{AskMode, Callable, Visibility, impl_feature},
+        registry::{Access, AskMode, Callable, impl_feature},
     },
     session::{
         connection::RequestContext,
@@ -32,7 +32,7 @@ pub(crate) struct RegisteredTool {
     definition: Definition,
     schemas: Arc<ToolSchemas>,
     handler: ErasedHandler,
-    visibility: Option<Visibility>,
+    access: Access,
     ask_mode: AskMode,
     /// The arguments that headers repeat, over HTTP.
     #[cfg(feature = "http-server")]
@@ -57,7 +57,7 @@ impl RegisteredTool {
             handler,
             validated,
             spawned,
-            visibility,
+            access,
             ask_mode,
             mistake,
         } = tool;
@@ -95,7 +95,7 @@ impl RegisteredTool {
             definition,
             schemas: Arc::new(schemas),
             handler,
-            visibility,
+            access,
             ask_mode,
             #[cfg(feature = "http-server")]
             param_headers,
@@ -142,7 +142,7 @@ impl RegisteredTool {
     pub(crate) fn expected_headers(&self) -> Option<ExpectedHeaders<'_>> {
         (!self.param_headers.is_empty()).then(|| ExpectedHeaders {
             headers: &self.param_headers,
-            is_for_all: self.visibility.is_none(),
+            is_for_all: self.access.sees.is_none(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The deadline of a call: its time-out, which progress and questions of the peer put off, and its total.
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use tokio::time::Instant;
 
@@ -8,6 +8,7 @@ use crate::{
     error::Error,
     session::{outbound::options::CallOptions, task::after},
     sync::Mutex,
+    transport::traits::PersonWaits,
 };
 
 /// How often it is looked, at the most, whether the peer's questions are answered.
@@ -72,12 +73,16 @@ impl Deadline {
     }
 }
 
-/// The questions of the peer to the user and to a model (elicitation, sampling) that are being answered, during which no call of this side times out.
+/// The questions of the peer to the user and to a model (elicitation, sampling) that are being answered, and the waits of the
+/// transport for a person, during which no call of this side times out.
 ///
 /// The peer most often asks because of a call that it has not answered yet. It does not say which one, so the deadlines of all
 /// calls are paused.
 #[derive(Debug, Default)]
-pub(crate) struct PausedDeadlines(Mutex<State>);
+pub(crate) struct PausedDeadlines {
+    questions: Mutex<State>,
+    transport: OnceLock<PersonWaits>,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
@@ -88,17 +93,28 @@ struct State {
 
 impl PausedDeadlines {
     pub(crate) fn begin(&self) {
-        self.0.lock().asking += 1;
+        self.questions.lock().asking += 1;
     }
 
     pub(crate) fn end(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.questions.lock();
         state.asking -= 1;
         state.ended = Some(Instant::now());
     }
 
+    /// The waits of the transport count, too.
+    #[cfg(feature = "client")]
+    pub(crate) fn count_waits(&self, waits: PersonWaits) {
+        let _ = self.transport.set(waits);
+    }
+
     fn state(&self) -> State {
-        *self.0.lock()
+        let mut state = *self.questions.lock();
+        if let Some(waits) = self.transport.get().map(PersonWaits::waits) {
+            state.asking += waits.waiting;
+            state.ended = state.ended.max(waits.ended);
+        }
+        state
     }
 }
 
@@ -143,5 +159,28 @@ mod tests {
                 .message()
                 .contains("4s")
         );
+    }
+
+    #[cfg(feature = "client")]
+    #[tokio::test(start_paused = true)]
+    async fn waits_of_the_transport_put_a_deadline_off() {
+        let second = Duration::from_secs(1);
+        let options = CallOptions {
+            timeout: second,
+            max_total: second * 9,
+            ..CallOptions::default()
+        };
+        let mut deadline = Deadline::new(Instant::now(), &options);
+        let (paused, waits) = (PausedDeadlines::default(), PersonWaits::new());
+        paused.count_waits(waits.clone());
+        let wait = waits.begin();
+        advance(second).await;
+        assert!(deadline.put_off_for(&paused, Instant::now()));
+        advance(second / 2).await;
+        drop(wait);
+        advance(second / 2).await;
+        assert!(deadline.put_off_for(&paused, Instant::now()));
+        advance(second / 2).await;
+        assert!(!deadline.put_off_for(&paused, Instant::now()));
     }
 }

@@ -2,6 +2,8 @@
 
 mod eras;
 mod exchange;
+#[cfg(feature = "auth")]
+mod login;
 mod mirrored_headers;
 mod peer;
 mod reconnect;

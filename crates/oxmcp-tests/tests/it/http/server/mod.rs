@@ -6,6 +6,8 @@ pub(crate) mod legacy;
 mod modern;
 mod nodes;
 pub(crate) mod peer;
+#[cfg(feature = "auth")]
+mod protection;
 mod restored_sessions;
 mod resumption;
 mod session_records;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, HeaderValue, Response, StatusCode,
+    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+};
 use memchr::memchr;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -93,9 +96,19 @@ pub(crate) struct Refusal {
 pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let (mut head, body) = response.into_parts();
     let answering = head.extensions.remove::<Answering>();
+    let challenges = challenges(&head.headers);
     let mut said = BytesMut::new();
     read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
-    refused(head.status, answering.as_ref(), &said)
+    let mut refusal = refused(head.status, answering.as_ref(), &said);
+    refusal.error = refusal.error.with_challenges(challenges);
+    refusal
+}
+
+/// The header `WWW-Authenticate` as one text.
+fn challenges(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(WWW_AUTHENTICATE);
+    let values: Vec<_> = values.iter().filter_map(|it| it.to_str().ok()).collect();
+    (!values.is_empty()).then(|| values.join(", "))
 }
 
 /// Reads a body as far as it comes in time, and is not too long.

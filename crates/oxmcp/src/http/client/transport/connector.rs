@@ -13,6 +13,8 @@ use rustls::ClientConfig;
 use tokio::time::timeout;
 use tower_service::Service;
 
+#[cfg(feature = "auth")]
+use crate::http::client::transport::address_guard::{AddressGuard, GuardedResolver};
 use crate::{
     error::{Error, Result},
     http::client::transport::{
@@ -34,6 +36,9 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     tcp: HttpConnector,
+    /// Connects to checked addresses alone.
+    #[cfg(feature = "auth")]
+    guarded: Option<HttpConnector<GuardedResolver>>,
     roots: TlsRoots,
     proxies: Arc<Matcher>,
     /// Whether servers speak HTTP/2 without TLS, too.
@@ -44,20 +49,25 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn new(roots: TlsRoots, proxies: Matcher) -> Self {
         let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEPALIVE));
-        tcp.set_keepalive_interval(Some(KEEPALIVE));
-        tcp.set_keepalive_retries(Some(PROBES));
-        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
-        tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
+        configure(&mut tcp);
         Self {
             tcp,
+            #[cfg(feature = "auth")]
+            guarded: None,
             roots,
             proxies: Arc::new(proxies),
             #[cfg(test)]
             speaks_http2: false,
         }
+    }
+
+    /// The same, which connects directly to addresses alone that a guard lets pass.
+    #[cfg(feature = "auth")]
+    pub(crate) fn guarded(mut self, guard: AddressGuard) -> Self {
+        let mut tcp = HttpConnector::new_with_resolver(GuardedResolver::new(guard));
+        configure(&mut tcp);
+        self.guarded = Some(tcp);
+        self
     }
 
     /// Connects to the server of a URL.
@@ -79,6 +89,10 @@ impl Connector {
 
     async fn direct_or_proxied(self, uri: Uri) -> Result<Socket, BoxError> {
         let Some(proxy) = self.proxies.intercept(&uri) else {
+            #[cfg(feature = "auth")]
+            if let Some(guarded) = self.guarded {
+                return connect(guarded, self.roots.servers(), uri).await;
+            }
             return connect(self.tcp, self.roots.servers(), uri).await;
         };
         let connected = self.proxied(&proxy, uri).await;
@@ -116,6 +130,17 @@ impl Connector {
         }
         connect(tunnel, self.roots.servers(), uri).await
     }
+}
+
+/// How every connection of TCP is made.
+fn configure<R>(tcp: &mut HttpConnector<R>) {
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(KEEPALIVE));
+    tcp.set_keepalive_retries(Some(PROBES));
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
 }
 
 /// Connects through a connector, and speaks TLS where the URL wants it: only then is `tls` awaited, which reads certificates.

@@ -17,6 +17,8 @@ use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::{sync::Mutex, time::Instant};
 
+#[cfg(feature = "auth")]
+use crate::http::client::transport::address_guard::AddressGuard;
 use crate::{
     error::{Error, Result},
     http::client::transport::{
@@ -79,6 +81,13 @@ impl DefaultClient {
     #[must_use]
     pub fn new() -> Self {
         Self::with_connector(Connector::new(TlsRoots::System, Matcher::from_system()))
+    }
+
+    /// The same, which connects to addresses alone that a guard lets pass.
+    #[cfg(feature = "auth")]
+    pub(crate) fn guarded(guard: AddressGuard) -> Self {
+        let connector = Connector::new(TlsRoots::System, Matcher::from_system());
+        Self::with_connector(connector.guarded(guard))
     }
 
     pub(crate) fn with_connector(connector: Connector) -> Self {

@@ -10,8 +10,11 @@
 //! | `early_answers` | a socket that lets an answer be read that comes while a request is written |
 //! | `response_body` | a body, and the way of its connection back to the pool |
 //! | `connector`, `socks`, `tls_roots` | TCP, proxies, and trusted certificates |
+//! | `address_guard` | which addresses may be connected to, where a server has named the URL |
 //! | `destination` | the server that a connection leads to |
 
+#[cfg(feature = "auth")]
+pub(super) mod address_guard;
 #[cfg(feature = "http-server")]
 #[cfg(test)]
 mod concurrency_tests;

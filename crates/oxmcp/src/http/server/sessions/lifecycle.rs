@@ -27,6 +27,7 @@ use crate::{
     server::{Server, ServerRole, ServerSession},
     session::{
         connection::Caller,
+        principal::Principal,
         task::{after, spawn, spawn_on},
     },
 };
@@ -56,7 +57,10 @@ impl UnopenedSession {
     ) -> Result<Self, Refused> {
         let limits = &endpoint.settings.limits;
         let sessions = &endpoint.state.sessions;
-        let permit = sessions.acquire(caller.principal.as_ref(), limits);
+        let permit = sessions.acquire(
+            caller.principal.as_ref().map(Principal::shared).as_ref(),
+            limits,
+        );
         let permit = permit.map_err(|exceeded| {
             let (status, why) = exceeded.why(limits);
             response::refuse(status, None, &Error::internal(why))

@@ -21,7 +21,7 @@ use crate::{
     http::{
         names::SESSION_ID,
         server::{
-            caller::{Principal, lasting_caller},
+            caller::lasting_caller,
             endpoint::StreamableHttp,
             response::{self, Refused},
             validation::single,
@@ -30,6 +30,7 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::undriven::Reply,
+        principal::Principal,
     },
     transport::traits::Frame,
 };

@@ -22,6 +22,7 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::budget::Charge,
+        principal::Principal,
         task::{after, spawn},
     },
     store::SessionRecord,
@@ -74,7 +75,7 @@ impl Session {
         connection.outbox.is_for_later();
         Arc::new(Self {
             id,
-            principal: caller.principal.clone(),
+            principal: caller.principal.as_ref().map(Principal::shared),
             persistence: OnceLock::new(),
             connection,
             peer,

@@ -21,11 +21,13 @@ use super::{
     sessions::{OpenSession, Sessions},
     transport::{SseInbox, SseTransport},
 };
+#[cfg(feature = "auth")]
+use crate::http::protection::{ProtectedResource, StreamDeadline};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::server::{
-        caller::{Principal, caller},
+        caller::caller,
         finish::Finish,
         response::{self, Refused, ResponseBody},
         serve::{CLOSE_GRACE, Serving, listen, serve},
@@ -34,7 +36,9 @@ use crate::{
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{connection::Caller, driver::budget::Budget, panics::catch_panic},
+    session::{
+        connection::Caller, driver::budget::Budget, panics::catch_panic, principal::Principal,
+    },
 };
 
 /// The parameter of the query that names the session.
@@ -88,6 +92,9 @@ struct Settings {
     policy: Policy,
     limits: Limits,
     messages: String,
+    /// The access tokens that it demands.
+    #[cfg(feature = "auth")]
+    protected: Option<ProtectedResource>,
 }
 
 impl LegacySse {
@@ -104,6 +111,8 @@ impl LegacySse {
                 policy: Policy::default(),
                 limits: Limits::default(),
                 messages: String::new(),
+                #[cfg(feature = "auth")]
+                protected: None,
             }),
             sessions: Arc::default(),
             budget: Budget::new(Limits::default().http.max_bytes),
@@ -125,6 +134,8 @@ impl LegacySse {
                 policy: policy.clone(),
                 limits: limits.clone(),
                 messages: String::new(),
+                #[cfg(feature = "auth")]
+                protected: None,
             }),
             sessions: Arc::clone(sessions),
             budget: Arc::clone(budget),
@@ -163,6 +174,14 @@ impl LegacySse {
         self
     }
 
+    /// Demands access tokens. See [`StreamableHttp::protect`](crate::http::StreamableHttp::protect).
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn protect(mut self, resource: ProtectedResource) -> Self {
+        self.set().protected = Some(resource);
+        self
+    }
+
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
     }
@@ -188,6 +207,11 @@ impl LegacySse {
     /// When the future is dropped, nothing stays behind.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
+        #[cfg(feature = "auth")]
+        self.settings
+            .protected
+            .as_ref()
+            .map_or(Ok(()), ProtectedResource::check)?;
         self.settings
             .server
             .as_ref()
@@ -217,6 +241,30 @@ impl LegacySse {
         }
     }
 
+    /// Answers a request, if its token lets it in, where one is demanded.
+    async fn admit<B>(
+        self,
+        #[cfg_attr(
+            not(feature = "auth"),
+            expect(unused_mut, reason = "a token is put into it")
+        )]
+        mut parts: Parts,
+        body: B,
+    ) -> Result<Response<ResponseBody>, Refused>
+    where
+        B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
+    {
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &self.settings.protected {
+            let admitted = validation::admit(resource, &self.settings.policy, &mut parts).await;
+            if let Err(refused) = admitted {
+                validation::discard_body(&parts, body);
+                return Err(refused);
+            }
+        }
+        self.respond(parts, body).await
+    }
+
     pub(in crate::http::server) async fn respond<B>(
         self,
         parts: Parts,
@@ -243,8 +291,8 @@ impl LegacySse {
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
     {
-        let inbox = match self.inbox(parts) {
-            Ok(inbox) => inbox,
+        let (inbox, session) = match self.inbox(parts) {
+            Ok(found) => found,
             Err(refused) => {
                 validation::discard_body(parts, body);
                 return Err(refused);
@@ -258,6 +306,13 @@ impl LegacySse {
                 "there is no message in the body",
             ));
         }
+        #[cfg(feature = "auth")]
+        {
+            let resource = self.settings.protected.as_ref();
+            let features = session.server().features().clone();
+            validation::check_scopes_of_body(resource, &features, parts, &message)?;
+        }
+        drop(session);
         match inbox.post(charge.with(message)).await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
             Err(_) => Err(unknown()),
@@ -265,13 +320,17 @@ impl LegacySse {
     }
 
     /// The session of a message, by the head of its request.
-    fn inbox(&self, parts: &Parts) -> Result<SseInbox, Refused> {
+    fn inbox(&self, parts: &Parts) -> Result<(SseInbox, ServerSession), Refused> {
         let id = session_id(parts.uri.query())?;
         let principal = parts.extensions.get::<Principal>();
-        let inbox = self.sessions.find(id, principal);
-        let inbox = inbox.ok_or_else(unknown)?;
+        let found = self.sessions.find(id, principal);
+        let found = found.ok_or_else(unknown)?;
+        #[cfg(feature = "auth")]
+        if let Some(newer) = parts.extensions.get() {
+            self.sessions.extend(id, newer);
+        }
         if validation::is_json(&parts.headers) {
-            return Ok(inbox);
+            return Ok(found);
         }
         Err(refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -303,6 +362,8 @@ impl LegacySse {
         if revisions.iter().all(|revision| revision.is_modern()) {
             return Err(validation::Refusal::no_stream().into());
         }
+        #[cfg(feature = "auth")]
+        let deadline: Option<StreamDeadline> = parts.extensions.get().cloned();
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
@@ -319,8 +380,12 @@ impl LegacySse {
             inbox,
             session,
             principal,
+            #[cfg(feature = "auth")]
+            deadline: deadline.clone(),
             _permit: permit,
         };
+        #[cfg(feature = "auth")]
+        let response = response.map(|body| body.until(deadline.as_ref()));
         if self.sessions.keep(&id, session) {
             Ok(response)
         } else {
@@ -349,7 +414,7 @@ where
             Err(preflight) => return Box::pin(ready(Ok(*preflight))),
         };
         let service = self.clone();
-        Box::pin(async move { finish.response(service.respond(parts, body).await) })
+        Box::pin(async move { finish.response(service.admit(parts, body).await) })
     }
 }
 

@@ -3,15 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::transport::SseInbox;
+#[cfg(feature = "auth")]
+use crate::http::protection::StreamDeadline;
 use crate::{
     debug::opaque_debug,
-    http::server::{
-        caller::Principal,
-        sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
-    },
+    http::server::sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     limits::Limits,
     server::ServerSession,
-    session::task::spawn,
+    session::{principal::Principal, task::spawn},
     sync::RwLock,
 };
 
@@ -35,6 +34,9 @@ pub(super) struct OpenSession {
     pub(super) session: ServerSession,
     /// The principal that opened it, and alone may post to it.
     pub(super) principal: Option<Principal>,
+    /// When the stream ends: with the newest token that the principal has posted with.
+    #[cfg(feature = "auth")]
+    pub(super) deadline: Option<StreamDeadline>,
     pub(super) _permit: QuotaPermit,
 }
 
@@ -76,11 +78,26 @@ impl Sessions {
         true
     }
 
-    /// Where to hand what is posted to a session. `None` for a principal that it does not belong to, as if there were none.
-    pub(super) fn find(&self, id: &str, principal: Option<&Principal>) -> Option<SseInbox> {
+    /// Where to hand what is posted to a session, and the session. `None` for a principal that it does not belong to, as if there were none.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        principal: Option<&Principal>,
+    ) -> Option<(SseInbox, ServerSession)> {
         let table = self.table.read();
         let open = table.open.get(id)?;
-        (open.principal.as_ref() == principal).then(|| open.inbox.clone())
+        let found = || (open.inbox.clone(), open.session.clone());
+        (open.principal.as_ref() == principal).then(found)
+    }
+
+    /// Lets the stream of a session last as long as a newer token.
+    #[cfg(feature = "auth")]
+    pub(super) fn extend(&self, id: &str, newer: &StreamDeadline) {
+        let table = self.table.read();
+        let deadline = table.open.get(id).and_then(|open| open.deadline.as_ref());
+        if let Some(deadline) = deadline {
+            deadline.extend(newer);
+        }
     }
 
     pub(super) fn is_closing(&self) -> bool {

@@ -6,6 +6,7 @@
 //! | `check` | the checks, and how their failures are refused |
 //! | `access` | `Host` and `Origin` |
 //! | `head` | the headers that say what the body is |
+//! | `token` | the access token, and what it is enough for |
 //! | `body` | reading the body within its bounds |
 //! | `message` | the message, its era, and its checks |
 //! | `mirrored_headers` | headers that repeat what the body says |
@@ -23,6 +24,8 @@ mod refusal;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "auth")]
+mod token;
 
 pub(super) use access::Policy;
 pub(super) use body::{discard_body, read_body};
@@ -31,3 +34,5 @@ pub(super) use check::Check;
 pub(super) use head::{accepts, is_json, single};
 pub(super) use refusal::Refusal;
 pub(super) use run::{check_access, check_batch, check_head, check_message, check_session};
+#[cfg(feature = "auth")]
+pub(super) use token::{admit, check_scopes, check_scopes_of_body};

@@ -1,0 +1,82 @@
+//! The logins of the scenarios of authorization.
+
+use std::{error::Error, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, header::LOCATION};
+use oxmcp::{
+    auth::{
+        AuthorizationServerMetadata,
+        client::{Client, SubjectToken},
+        jose::SigningKey,
+    },
+    http::{DefaultClient, HttpClient, Login},
+};
+use serde_json::Value;
+
+/// Where the answers to authorization requests come; nobody listens there.
+const REDIRECT: &str = "http://127.0.0.1:4711/callback";
+/// What the suite knows the client's metadata by. There is no such document.
+const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// The login of a scenario.
+pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error>> {
+    let text = |name: &str| {
+        let value = context.get(name).and_then(Value::as_str);
+        value.ok_or_else(|| format!("the context has no {name}"))
+    };
+    let login = match scenario {
+        "auth/client-credentials-jwt" => {
+            let key = Arc::new(SigningKey::from_pem(text("private_key_pem")?)?);
+            Login::client_credentials(Client::new(text("client_id")?)?.with_key(key))
+        }
+        "auth/client-credentials-basic" => Login::client_credentials(confidential(&text)?),
+        "auth/wif-jwt-bearer" => {
+            let assertion = text("valid_jwt")?.to_owned();
+            Login::assertion(move |_| {
+                let assertion = assertion.clone();
+                async { Ok(assertion) }
+            })
+        }
+        "auth/enterprise-managed-authorization" => {
+            let mut provider = AuthorizationServerMetadata::default();
+            text("idp_issuer")?.clone_into(&mut provider.issuer);
+            provider.token_endpoint = Some(text("idp_token_endpoint")?.to_owned());
+            let there = Client::new(text("idp_client_id")?)?;
+            let subject = SubjectToken::id_token(text("idp_id_token")?);
+            let subject = move || {
+                let subject = subject.clone();
+                async { Ok(subject) }
+            };
+            Login::enterprise(provider, there, subject).client(confidential(&text)?)
+        }
+        "auth/pre-registration" => {
+            agreeing().client(confidential(&text)?.issued_by(text("issuer")?))
+        }
+        _ => agreeing(),
+    };
+    let document = Client::from_document_url(DOCUMENT)?;
+    Ok(login
+        .client_name("oxmcp-conformance")
+        .client_document(document))
+}
+
+fn confidential<'a>(
+    text: impl Fn(&str) -> Result<&'a str, String>,
+) -> Result<Client, Box<dyn Error>> {
+    Ok(Client::new(text("client_id")?)?.with_secret(text("client_secret")?))
+}
+
+/// A person who agrees to everything.
+fn agreeing() -> Login {
+    Login::with_redirect(REDIRECT, |url| async move {
+        let request = Request::get(url).body(Bytes::new());
+        let request = request.map_err(|error| oxmcp::Error::internal(error.to_string()))?;
+        let response = DefaultClient::new().send(request).await?;
+        let location = response.headers().get(LOCATION);
+        let location = location.and_then(|it| it.to_str().ok());
+        location
+            .map(str::to_owned)
+            .ok_or_else(|| oxmcp::Error::internal("nobody is redirected"))
+    })
+}

@@ -1,0 +1,314 @@
+//! An MCP server and a strict authorization server, without sockets, with a switch for each fault.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use ::http::{Method, Request, Response};
+use bytes::Bytes;
+use oxmcp::{
+    Result,
+    http::{HttpBody, HttpClient},
+};
+use serde_json::{Value, json};
+use tokio::task::yield_now;
+
+use super::{MCP, REDIRECT};
+
+const AS: &str = "https://as.example";
+
+/// The client's way to both servers. Clones lead to the same.
+#[derive(Clone)]
+pub(super) struct Web(Arc<Mutex<Fake>>);
+
+/// Both servers.
+pub(super) struct Fake {
+    /// What was asked, in a word or two, in order.
+    pub(super) log: Vec<String>,
+    /// The tokens that are good, each with its scopes.
+    good: Vec<(String, BTreeSet<String>)>,
+    /// The one refresh token that is good, and its scopes.
+    refresh: Option<(String, BTreeSet<String>)>,
+    /// The codes that were given, with what their request said.
+    codes: Vec<Code>,
+    issued: usize,
+    /// Seconds that tokens live.
+    pub(super) expires_in: u64,
+    /// The tools that need the scope of their name.
+    pub(super) scoped: Vec<&'static str>,
+    /// Whether no token is good enough.
+    pub(super) refuses_all: bool,
+    /// Whether the authorization server answers with another's `state`.
+    pub(super) breaks_state: bool,
+    /// Whether no scope but the first is granted.
+    pub(super) withholds: bool,
+    /// Whether the token endpoint has an error of its own.
+    pub(super) is_down: bool,
+}
+
+struct Code {
+    code: String,
+    challenge: String,
+    client: String,
+    scopes: BTreeSet<String>,
+}
+
+impl Web {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Fake {
+            log: Vec::new(),
+            good: Vec::new(),
+            refresh: None,
+            codes: Vec::new(),
+            issued: 0,
+            expires_in: 3600,
+            scoped: Vec::new(),
+            refuses_all: false,
+            breaks_state: false,
+            withholds: false,
+            is_down: false,
+        })))
+    }
+
+    pub(super) fn fake(&self) -> MutexGuard<'_, Fake> {
+        self.0.lock().unwrap()
+    }
+
+    /// What was asked of the authorization server since the last look.
+    pub(super) fn asked(&self) -> Vec<String> {
+        let log = std::mem::take(&mut self.fake().log);
+        log.into_iter()
+            .filter(|it| !it.starts_with("mcp"))
+            .collect()
+    }
+
+    /// A person who agrees: the authorization request as a browser makes it, and where it is redirected.
+    pub(super) fn agree(&self, url: &str) -> String {
+        self.fake().authorize(url)
+    }
+}
+
+impl HttpClient for Web {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        // Others are polled meanwhile.
+        yield_now().await;
+        Ok(self.fake().answer(&request))
+    }
+}
+
+fn parameters(text: &str) -> impl Fn(&str) -> String {
+    let pairs: Vec<(String, String)> = text
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (name.to_owned(), decode(value)))
+        .collect();
+    move |name| {
+        let mut found = pairs.iter().filter(|(it, _)| it == name);
+        let value = found.next().map(|(_, value)| value.clone());
+        assert!(found.next().is_none(), "{name} twice");
+        value.unwrap_or_default()
+    }
+}
+
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                let digits = std::str::from_utf8(&digits).unwrap().to_owned();
+                u8::from_str_radix(&digits, 16).unwrap()
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn json_answer(status: u16, body: &Value) -> Response<HttpBody> {
+    let body = HttpBody::from(Bytes::from(body.to_string()));
+    let response = Response::builder().status(status);
+    response
+        .header("content-type", "application/json")
+        .body(body)
+        .unwrap()
+}
+
+fn scopes(text: &str) -> BTreeSet<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Fake {
+    /// Ends all access tokens.
+    pub(super) fn expire(&mut self) {
+        self.good.clear();
+    }
+
+    /// A good token, from elsewhere.
+    pub(super) fn grant(&mut self) -> String {
+        self.good.push(("elsewhere".to_owned(), BTreeSet::new()));
+        "elsewhere".to_owned()
+    }
+
+    /// Ends the refresh token.
+    pub(super) fn revoke(&mut self) {
+        self.refresh = None;
+    }
+
+    fn answer(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+        let url = request.uri().to_string();
+        let body = std::str::from_utf8(request.body()).unwrap();
+        match url.as_str() {
+            MCP => self.mcp(request),
+            "https://mcp.example/.well-known/oauth-protected-resource/mcp" => {
+                self.log.push("resource metadata".to_owned());
+                json_answer(
+                    200,
+                    &json!({"resource": MCP, "authorization_servers": [AS]}),
+                )
+            }
+            "https://as.example/.well-known/oauth-authorization-server" => {
+                self.log.push("metadata".to_owned());
+                let metadata = json!({
+                    "issuer": AS,
+                    "authorization_endpoint": "https://as.example/authorize",
+                    "token_endpoint": "https://as.example/token",
+                    "registration_endpoint": "https://as.example/register",
+                    "code_challenge_methods_supported": ["S256"],
+                    "token_endpoint_auth_methods_supported": ["none"],
+                    "authorization_response_iss_parameter_supported": true,
+                });
+                json_answer(200, &metadata)
+            }
+            "https://as.example/register" => {
+                self.log.push("register".to_owned());
+                let metadata: Value = serde_json::from_str(body).unwrap();
+                assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
+                json_answer(201, &json!({"client_id": "registered"}))
+            }
+            "https://as.example/token" => self.token(body),
+            _ => panic!("{url} is asked"),
+        }
+    }
+
+    fn mcp(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+        let header = request.headers().get("authorization");
+        let header = header.map(|it| it.to_str().unwrap()).unwrap_or_default();
+        let token = header.strip_prefix("Bearer ").unwrap_or_default();
+        let challenge = |status: u16, challenge: &str| {
+            let mut response = json_answer(status, &json!({}));
+            let challenge = challenge.parse().unwrap();
+            response.headers_mut().insert("www-authenticate", challenge);
+            response
+        };
+        let found = self.good.iter().find(|(good, _)| good == token);
+        let Some((_, has)) = found.filter(|_| !self.refuses_all) else {
+            self.log.push("mcp 401".to_owned());
+            return challenge(401, r#"Bearer scope="base", error="invalid_token""#);
+        };
+        if request.method() != Method::POST {
+            return json_answer(405, &json!({}));
+        }
+        let message: Value = serde_json::from_slice(request.body()).unwrap();
+        let tool = message["params"]["name"].as_str().unwrap_or_default();
+        if self.scoped.contains(&tool) && !has.contains(tool) {
+            self.log.push("mcp 403".to_owned());
+            let value = format!(r#"Bearer error="insufficient_scope", scope="{tool}""#);
+            return challenge(403, &value);
+        }
+        let result = match message["method"].as_str().unwrap() {
+            "initialize" => json!({
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "fake", "version": "1"},
+            }),
+            "tools/call" => json!({"content": []}),
+            _ => {
+                return Response::builder()
+                    .status(202)
+                    .body(Bytes::new().into())
+                    .unwrap();
+            }
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        json_answer(200, &answer)
+    }
+
+    fn authorize(&mut self, url: &str) -> String {
+        let (endpoint, query) = url.split_once('?').unwrap();
+        assert_eq!(endpoint, "https://as.example/authorize");
+        let get = parameters(query);
+        self.log.push(format!("authorize {}", get("scope")));
+        assert_eq!(get("response_type"), "code");
+        assert_eq!(get("redirect_uri"), REDIRECT);
+        assert_eq!(get("resource"), MCP);
+        assert_eq!(get("code_challenge_method"), "S256");
+        self.issued += 1;
+        let code = format!("code-{}", self.issued);
+        self.codes.push(Code {
+            code: code.clone(),
+            challenge: get("code_challenge"),
+            client: get("client_id"),
+            scopes: scopes(&get("scope")),
+        });
+        let state = if self.breaks_state {
+            "another".to_owned()
+        } else {
+            get("state")
+        };
+        format!("{REDIRECT}?code={code}&state={state}&iss=https%3A%2F%2Fas.example")
+    }
+
+    fn token(&mut self, body: &str) -> Response<HttpBody> {
+        let get = parameters(body);
+        let grant = get("grant_type");
+        self.log.push(grant.clone());
+        assert_eq!(get("resource"), MCP);
+        if self.is_down {
+            return json_answer(503, &json!({}));
+        }
+        let refused = |error: &str| json_answer(400, &json!({"error": error}));
+        let scopes = if grant == "authorization_code" {
+            let place = self.codes.iter().position(|it| it.code == get("code"));
+            let Some(place) = place else {
+                return refused("invalid_grant");
+            };
+            let code = self.codes.remove(place);
+            assert_eq!(code.client, get("client_id"));
+            assert_eq!(get("redirect_uri"), REDIRECT);
+            assert!(is_verified(&get("code_verifier"), &code.challenge));
+            let granted = if self.withholds { 1 } else { usize::MAX };
+            code.scopes.into_iter().take(granted).collect()
+        } else {
+            // A token that was used is used by a thief: all of its family end.
+            let good = self.refresh.take();
+            let Some((_, scopes)) = good.filter(|(good, _)| *good == get("refresh_token")) else {
+                self.expire();
+                return refused("invalid_grant");
+            };
+            scopes
+        };
+        self.issued += 1;
+        let (access, refresh) = (
+            format!("access-hunter{}", self.issued),
+            format!("refresh-hunter{}", self.issued),
+        );
+        self.good.push((access.clone(), scopes.clone()));
+        self.refresh = Some((refresh.clone(), scopes));
+        let answer = json!({
+            "access_token": access,
+            "token_type": "Bearer",
+            "expires_in": self.expires_in,
+            "refresh_token": refresh,
+        });
+        json_answer(200, &answer)
+    }
+}
+
+/// Whether a challenge can have been made of a verifier: the hash is tested where it is made.
+fn is_verified(verifier: &str, challenge: &str) -> bool {
+    verifier.len() == 43 && challenge.len() == 43 && verifier != challenge
+}

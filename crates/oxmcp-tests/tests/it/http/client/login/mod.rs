@@ -1,0 +1,54 @@
+//! Logins, against a strict authorization server without sockets.
+
+mod authorizers;
+mod fake;
+mod flights;
+mod refusals;
+
+use oxmcp::{
+    Client, ClientSession, Error, Result, Revision,
+    auth::AuthError,
+    http::{Endpoint, Login},
+};
+use serde_json::json;
+
+use crate::http::client::login::fake::Web;
+
+pub(super) const MCP: &str = "https://mcp.example/mcp";
+const REDIRECT: &str = "http://127.0.0.1:4711/callback";
+
+/// A person who agrees to everything, in no time.
+fn agreeing(web: &Web) -> Login {
+    let web = web.clone();
+    Login::with_redirect(REDIRECT, move |url| {
+        let web = web.clone();
+        async move { Ok(web.agree(&url)) }
+    })
+}
+
+async fn connect(web: &Web, login: Login) -> Result<ClientSession> {
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    // Its GET would log in, too.
+    let endpoint = endpoint.standalone_stream(false).login(login);
+    client().connect(endpoint).await
+}
+
+fn client() -> Client {
+    Client::new("test", "1").revisions([Revision::V2025_11_25])
+}
+
+async fn call(session: &ClientSession, tool: &str) -> Result<()> {
+    session.call_tool(tool, json!({})).await.map(drop)
+}
+
+/// What a login failed with.
+fn cause(error: &Error) -> &AuthError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(found) = error.downcast_ref() {
+            return found;
+        }
+        source = error.source();
+    }
+    panic!("no login failed: {error:#?}");
+}

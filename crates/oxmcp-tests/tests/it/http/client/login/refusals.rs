@@ -1,0 +1,113 @@
+//! Logins that fail: at once, with a sentence, and not for ever.
+
+use oxmcp::{auth::AuthErrorKind, http::Login};
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_login_that_nobody_can_make_fails_at_once() {
+    let web = Web::new();
+    let error = connect(&web, Login::non_interactive()).await.unwrap_err();
+    assert!(error.is_authorization());
+    assert_eq!(cause(&error).kind(), AuthErrorKind::InteractionRequired);
+    assert!(
+        error
+            .message()
+            .contains("log in by a program that can show a browser"),
+        "{error}"
+    );
+    assert!(web.asked().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_every_token_is_given_up() {
+    let web = Web::new();
+    web.fake().refuses_all = true;
+    let error = connect(&web, agreeing(&web)).await.unwrap_err();
+    assert!(error.is_unauthorized());
+    assert_eq!(
+        error.www_authenticate(),
+        Some(r#"Bearer scope="base", error="invalid_token""#)
+    );
+    let logins = web
+        .asked()
+        .into_iter()
+        .filter(|it| it == "authorization_code");
+    assert_eq!(logins.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_without_a_login_says_what_the_server_wants() {
+    let web = Web::new();
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    let error = client().connect(endpoint).await.unwrap_err();
+    assert!(error.is_unauthorized() && !error.is_authorization());
+    assert_eq!(
+        error.www_authenticate(),
+        Some(r#"Bearer scope="base", error="invalid_token""#)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_another_request_gets_no_token() {
+    let web = Web::new();
+    web.fake().breaks_state = true;
+    let error = connect(&web, agreeing(&web)).await.unwrap_err();
+    assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
+    assert!(!web.asked().contains(&"authorization_code".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_wait_for_a_login_that_fails_fail_with_it() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().revoke();
+    web.fake().breaks_state = true;
+    web.asked();
+    let calls = futures_util::future::join_all((0..5).map(|_| call(&session, "add"))).await;
+    assert!(
+        calls
+            .iter()
+            .all(|it| it.as_ref().is_err_and(Error::is_authorization)),
+        "{calls:?}"
+    );
+    let logins = web
+        .asked()
+        .into_iter()
+        .filter(|it| it.starts_with("authorize "));
+    assert_eq!(logins.count(), 1, "one person is asked once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scopes_that_are_not_granted_are_not_asked_for_for_ever() {
+    let web = Web::new();
+    web.fake().scoped = vec!["write"];
+    web.fake().withholds = true;
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.asked();
+    let error = call(&session, "write").await.unwrap_err();
+    assert_eq!(error.http_status(), Some(403));
+    assert_eq!(cause(&error).oauth_error(), Some("insufficient_scope"));
+    let logins = web
+        .asked()
+        .into_iter()
+        .filter(|it| it.starts_with("authorize "));
+    assert_eq!(logins.collect::<Vec<_>>(), ["authorize base write"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_are_in_no_error_and_no_debug() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().is_down = true;
+    let error = call(&session, "add").await.unwrap_err();
+    for text in [
+        format!("{error:#?}"),
+        format!("{:?}", agreeing(&web)),
+        format!("{session:?}"),
+    ] {
+        assert!(!text.contains("hunter"), "{text}");
+    }
+}

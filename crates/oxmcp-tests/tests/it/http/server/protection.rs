@@ -1,0 +1,772 @@
+//! Endpoints that demand access tokens.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, request::Builder};
+use http_body_util::{BodyExt, Full};
+use oxmcp::{
+    Error, Prompt, RequestContext, Resource, ResourceTemplate, Result, Server, Tool,
+    auth::{
+        AuthError, Challenge, ScopeSet, Secret, UnixTime,
+        dpop::{Proof, ProofKey, ProofVerifier},
+        jose::{Algorithm, SigningKey},
+        server::{Introspection, TrustedIssuer, VerifiedToken},
+    },
+    http::{HttpBody, HttpClient, LegacySse, Principal, ProtectedResource, StreamableHttp},
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, advance, sleep, timeout};
+use tower::ServiceExt;
+
+use crate::http::server::peer::{Session, builder, header, json, modern_builder, send};
+use crate::support::{add, modern, request};
+
+const URL: &str = "https://mcp.example.com/mcp";
+const ISSUER: &str = "https://auth.example.com";
+const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
+
+/// An authorization server as far as a resource server knows it: its metadata, its keys, and its word on tokens.
+#[derive(Clone)]
+struct Issuer {
+    key: Arc<SigningKey>,
+    requests: Arc<AtomicUsize>,
+    is_down: bool,
+}
+
+impl Issuer {
+    fn new() -> Self {
+        let key = SigningKey::generate(Algorithm::Es256).unwrap();
+        Self {
+            key: Arc::new(key.with_key_id("one")),
+            requests: Arc::default(),
+            is_down: false,
+        }
+    }
+
+    fn resource(&self) -> ProtectedResource {
+        ProtectedResource::new(URL)
+            .issuer(TrustedIssuer::new(ISSUER))
+            .http_client(self.clone())
+    }
+
+    fn claims(scope: &str) -> Value {
+        let now = UnixTime::from(SystemTime::now()).seconds();
+        json!({
+            "iss": ISSUER, "aud": URL, "sub": "ann", "client_id": "editor", "scope": scope,
+            "iat": now, "exp": now + 300,
+        })
+    }
+
+    /// A token that ends after so many seconds.
+    fn ending(&self, seconds: u64) -> String {
+        let mut claims = Self::claims("mcp");
+        claims["exp"] = json!(claims["iat"].as_u64().unwrap() + seconds);
+        self.sign(&claims)
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        self.key.sign("at+jwt", claims).unwrap()
+    }
+
+    fn token(&self, scope: &str) -> String {
+        self.sign(&Self::claims(scope))
+    }
+}
+
+impl HttpClient for Issuer {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        // Others come meanwhile.
+        tokio::task::yield_now().await;
+        if self.is_down {
+            return Err(Error::unreachable("the secret reason"));
+        }
+        let body = match request.uri().path() {
+            "/.well-known/oauth-authorization-server" => {
+                json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"})
+            }
+            "/keys" => json!({"keys": [self.key.public_jwk()]}),
+            "/introspect" => {
+                let is_active = request.body().starts_with(b"token=opaque");
+                json!({"active": is_active, "aud": URL, "sub": "ann", "scope": "mcp"})
+            }
+            _ => return Ok(with_status(StatusCode::NOT_FOUND, json!({}))),
+        };
+        Ok(with_status(StatusCode::OK, body))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+fn with_status(status: StatusCode, body: Value) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::from(Bytes::from(body.to_string())));
+    *response.status_mut() = status;
+    response
+}
+
+/// A server that says who is calling, and has something of each kind that needs a scope.
+fn files() -> Server {
+    let whoami = Tool::new(
+        "whoami",
+        "Say who is calling",
+        |cx: RequestContext| async move {
+            let token = cx.principal().and_then(Principal::token);
+            token.map_or_else(
+                || "nobody".to_owned(),
+                |token| {
+                    format!(
+                        "{} may {}",
+                        token.subject.as_deref().unwrap_or("?"),
+                        token.scopes
+                    )
+                },
+            )
+        },
+    );
+    Server::new("files", "1.0.0")
+        .tool(add())
+        .tool(whoami)
+        .tool(Tool::new("write", "Write", || async { "written" }).scopes("files:write"))
+        .prompt(Prompt::new("review", "Review", || async { "look" }).scopes("files:read"))
+        .resource(Resource::text("file:///open", "open", "open"))
+        .resource(Resource::text("file:///shut", "shut", "shut").scopes("files:read"))
+        .resource_template(
+            ResourceTemplate::new(
+                "file:///{name}",
+                "any",
+                |_: HashMap<String, String>| async { "any" },
+            )
+            .scopes("files:any"),
+        )
+        .subscriptions()
+}
+
+fn endpoint(resource: &ProtectedResource) -> StreamableHttp {
+    StreamableHttp::from(files()).protect(resource.clone())
+}
+
+fn bearing(request: Builder, token: &str) -> Builder {
+    request.header("authorization", format!("Bearer {token}"))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
+async fn call(
+    endpoint: &StreamableHttp,
+    token: &str,
+    method: &str,
+    params: Value,
+) -> Response<oxmcp::http::ResponseBody> {
+    let message = modern(1, method, params);
+    let request = bearing(modern_builder(&message), token);
+    send(endpoint, request, message.to_string()).await
+}
+
+async fn whoami(endpoint: &StreamableHttp, token: &str) -> (StatusCode, String) {
+    let params = json!({"name": "whoami", "arguments": {}});
+    let response = call(endpoint, token, "tools/call", params).await;
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let said = body
+        .pointer("/result/content/0/text")
+        .and_then(Value::as_str);
+    (status, said.unwrap_or_default().to_owned())
+}
+
+/// Status, code and scopes of a refusal.
+fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, String, String) {
+    let challenges = Challenge::from_headers(response.headers());
+    let challenge = challenges.first().unwrap();
+    let metadata = format!("https://mcp.example.com{METADATA}");
+    assert_eq!(challenge.resource_metadata(), Some(&*metadata));
+    let text = |name| challenge.parameter(name).unwrap_or_default().to_owned();
+    (response.status().as_u16(), text("error"), text("scope"))
+}
+
+#[tokio::test]
+async fn a_client_without_a_token_is_told_where_to_get_one() {
+    let endpoint = endpoint(&Issuer::new().resource().scopes("mcp"));
+    let refused = send(&endpoint, builder("POST"), "{}").await;
+    assert_eq!(refusal(&refused), (401, String::new(), "mcp".to_owned()));
+    // Wherever the request says that it is going.
+    let request = Request::get(METADATA).header("host", "evil.example.com");
+    let metadata = send(&endpoint, request, "").await;
+    assert_eq!(metadata.status(), StatusCode::OK);
+    assert_eq!(
+        header(metadata.headers(), "access-control-allow-origin"),
+        "*"
+    );
+    let metadata = json(metadata).await;
+    assert_eq!(metadata["resource"], URL);
+    assert_eq!(metadata["authorization_servers"], json!([ISSUER]));
+    assert_eq!(metadata["scopes_supported"], json!(["mcp"]));
+}
+
+#[tokio::test]
+async fn metadata_are_a_service_of_their_own() {
+    let resource = Issuer::new().resource();
+    let get = async |method: Method, path: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .body(())
+            .unwrap();
+        let response = resource.metadata().oneshot(request).await.unwrap();
+        (response.status(), response.headers().clone())
+    };
+    for path in resource.metadata_paths() {
+        assert_eq!(get(Method::GET, &path).await.0, StatusCode::OK);
+        let (status, headers) = get(Method::OPTIONS, &path).await;
+        assert_eq!(status, StatusCode::NO_CONTENT);
+        assert_eq!(header(&headers, "access-control-allow-origin"), "*");
+        assert_eq!(
+            get(Method::POST, &path).await.0,
+            StatusCode::METHOD_NOT_ALLOWED
+        );
+    }
+    let other = "/.well-known/oauth-protected-resource/other";
+    assert_eq!(get(Method::GET, other).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_caller_with_a_valid_token_is_known_to_handlers() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let (status, said) = whoami(&endpoint, &issuer.token("mcp files:read")).await;
+    assert_eq!((status, &*said), (StatusCode::OK, "ann may mcp files:read"));
+    // Metadata and keys, once.
+    let (_, said) = whoami(&endpoint, &issuer.token("other")).await;
+    assert_eq!(said, "ann may other");
+    assert_eq!(issuer.requests.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn many_that_come_at_once_wait_for_one_fetch() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let tokens: Vec<_> = (0..50)
+        .map(|i| issuer.token(&format!("mcp s{i}")))
+        .collect();
+    let all = tokens.iter().map(|token| whoami(&endpoint, token));
+    for (status, _) in futures_util::future::join_all(all).await {
+        assert_eq!(status, StatusCode::OK);
+    }
+    assert_eq!(issuer.requests.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn attack_20_tokens_for_others_or_of_others_are_refused() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let with = |name: &str, value: Value| {
+        let mut claims = Issuer::claims("mcp");
+        claims[name] = value;
+        issuer.sign(&claims)
+    };
+    let table = [
+        with("aud", json!("https://mcp.example.com")),
+        with("aud", json!(["https://other.example.com"])),
+        with("iss", json!("https://evil.example.com")),
+        with("exp", json!(1)),
+        with("nbf", json!(9_999_999_999_u64)),
+        Issuer::new().token("mcp"),
+        "not-a-token".to_owned(),
+    ];
+    for token in table {
+        let refused = call(&endpoint, &token, "tools/list", json!({})).await;
+        let (status, code, _) = refusal(&refused);
+        assert_eq!((status, &*code), (401, "invalid_token"), "{token}");
+    }
+    let message = modern(1, "tools/list", json!({}));
+    let token = issuer.token("mcp");
+    // In the URL no token is looked for.
+    let uri = format!("/mcp?access_token={token}");
+    let refused = send(
+        &endpoint,
+        modern_builder(&message).uri(uri),
+        message.to_string(),
+    )
+    .await;
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let twice = bearing(bearing(modern_builder(&message), &token), &token);
+    let refused = send(&endpoint, twice, message.to_string()).await;
+    assert_eq!(refusal(&refused).1, "invalid_request");
+}
+
+#[tokio::test]
+async fn attack_1_host_and_origin_are_checked_before_the_token() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    for (name, value) in [
+        ("host", "evil.example.com"),
+        ("origin", "https://evil.example.com"),
+    ] {
+        let request = Request::post("/mcp").header("content-type", "application/json");
+        let request = if name == "host" {
+            request
+        } else {
+            request.header("host", "localhost")
+        };
+        let refused = send(&endpoint, request.header(name, value), "{}").await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+        assert!(!refused.headers().contains_key("www-authenticate"));
+    }
+}
+
+#[tokio::test]
+async fn browsers_ask_beforehand_without_a_token() {
+    let app = "https://app.example.com";
+    let endpoint = endpoint(&Issuer::new().resource()).allowed_origins([app]);
+    let preflight = builder("OPTIONS")
+        .header("origin", app)
+        .header("access-control-request-method", "POST");
+    let answer = send(&endpoint, preflight, "").await;
+    assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    let refused = send(&endpoint, builder("POST").header("origin", app), "{}").await;
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let exposed = header(refused.headers(), "access-control-expose-headers");
+    assert!(exposed.contains("WWW-Authenticate"), "{exposed}");
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_down_is_no_fault_of_the_client() {
+    let mut issuer = Issuer::new();
+    issuer.is_down = true;
+    let endpoint = endpoint(&issuer.resource());
+    let refused = call(&endpoint, &issuer.token("mcp"), "tools/list", json!({})).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
+    let body = json(refused).await.to_string();
+    assert!(
+        !body.contains("secret") && !body.contains("auth.example.com"),
+        "{body}"
+    );
+}
+
+#[tokio::test]
+async fn what_a_request_names_may_need_more_scopes() {
+    let issuer = Issuer::new();
+    let resource = issuer
+        .resource()
+        .scopes("mcp")
+        .scope_implies("admin", "files:write mcp");
+    let endpoint = endpoint(&resource);
+    let completion = json!({"ref": {"type": "ref/prompt", "name": "review"}, "argument": {"name": "a", "value": ""}});
+    let listen = json!({"notifications": {"resourceSubscriptions": ["file:///shut", "file:///x"]}});
+    let table = [
+        (
+            "tools/call",
+            json!({"name": "write", "arguments": {}}),
+            "mcp files:write",
+        ),
+        ("prompts/get", json!({"name": "review"}), "mcp files:read"),
+        (
+            "resources/read",
+            json!({"uri": "file:///shut"}),
+            "mcp files:read",
+        ),
+        (
+            "resources/read",
+            json!({"uri": "file:///other"}),
+            "mcp files:any",
+        ),
+        ("completion/complete", completion, "mcp files:read"),
+        ("subscriptions/listen", listen, "mcp files:read files:any"),
+    ];
+    let all = issuer.token("mcp files:write files:read files:any");
+    for (method, params, needed) in table {
+        let refused = call(&endpoint, &issuer.token("mcp"), method, params.clone()).await;
+        let expected = (403, "insufficient_scope".to_owned(), needed.to_owned());
+        assert_eq!(refusal(&refused), expected, "{method}");
+        let served = call(&endpoint, &all, method, params).await;
+        assert_ne!(served.status(), StatusCode::FORBIDDEN, "{method}");
+    }
+    // What needs none is free, and lists show all.
+    for (method, params) in [
+        ("resources/read", json!({"uri": "file:///open"})),
+        (
+            "tools/call",
+            json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+        ),
+    ] {
+        let served = call(&endpoint, &issuer.token("mcp"), method, params).await;
+        assert_eq!(served.status(), StatusCode::OK, "{method}");
+    }
+    let listed = json(call(&endpoint, &issuer.token("mcp"), "tools/list", json!({})).await).await;
+    assert!(listed.to_string().contains("\"write\""));
+    // A scope can imply others; one that all need is missed first.
+    let write = json!({"name": "write", "arguments": {}});
+    let served = call(
+        &endpoint,
+        &issuer.token("admin"),
+        "tools/call",
+        write.clone(),
+    )
+    .await;
+    assert_eq!(
+        json(served).await["result"]["content"][0]["text"],
+        "written"
+    );
+    let refused = call(&endpoint, &issuer.token("files:write"), "tools/call", write).await;
+    assert_eq!(refusal(&refused).2, "mcp");
+}
+
+#[tokio::test]
+async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let session = open(&endpoint, &issuer.token("mcp"), "2025-03-26").await;
+    let post = async |token: &str, body: &Value| {
+        let request = bearing(session.builder("POST"), token);
+        send(&endpoint, request, body.to_string()).await
+    };
+    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
+    let read = request(2, "resources/subscribe", json!({"uri": "file:///shut"}));
+    let ping = request(3, "ping", json!({}));
+    assert_eq!(
+        refusal(&post(&issuer.token("mcp"), &write).await).2,
+        "files:write"
+    );
+    let batch = json!([ping, write, read]);
+    let refused = post(&issuer.token("mcp"), &batch).await;
+    assert_eq!(refusal(&refused).2, "files:write files:read");
+    let served = post(&issuer.token("files:read files:write"), &batch).await;
+    assert_eq!(served.status(), StatusCode::OK);
+    let served = post(&issuer.token("mcp"), &json!([ping])).await;
+    assert_eq!(served.status(), StatusCode::OK);
+}
+
+/// A session in a revision, which `Session` names to be the newest: only its id is of use.
+async fn open(endpoint: &StreamableHttp, token: &str, version: &str) -> Session {
+    let initialize = crate::http::server::peer::initialize(version, json!({}));
+    let request = bearing(builder("POST"), token);
+    let opened = send(endpoint, request, initialize.to_string()).await;
+    assert_eq!(opened.status(), StatusCode::OK);
+    Session {
+        endpoint: endpoint.clone(),
+        id: header(opened.headers(), "mcp-session-id").to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let session = open(&endpoint, &issuer.token("mcp"), "2025-11-25").await;
+    let ping = request(1, "ping", json!({})).to_string();
+    let status = async |token: &str| {
+        let request = bearing(session.builder("POST"), token);
+        send(&endpoint, request, ping.clone()).await.status()
+    };
+    assert_eq!(status(&issuer.token("mcp other")).await, StatusCode::OK);
+    for (name, value) in [("sub", "bob"), ("client_id", "other")] {
+        let mut claims = Issuer::claims("mcp");
+        claims[name] = json!(value);
+        assert_eq!(
+            status(&issuer.sign(&claims)).await,
+            StatusCode::NOT_FOUND,
+            "{name}"
+        );
+    }
+    // The id alone is worth nothing.
+    let refused = send(&endpoint, session.builder("POST"), ping.clone()).await;
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_user_with_many_clients_can_be_one_owner() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource().owner_without_client());
+    let session = open(&endpoint, &issuer.token("mcp"), "2025-11-25").await;
+    let mut claims = Issuer::claims("mcp");
+    claims["client_id"] = json!("other");
+    let request = bearing(session.builder("POST"), &issuer.sign(&claims));
+    let ping = crate::support::request(1, "ping", json!({})).to_string();
+    assert_eq!(
+        send(&endpoint, request, ping).await.status(),
+        StatusCode::OK
+    );
+}
+
+#[tokio::test]
+async fn the_transport_of_2024_11_05_demands_the_same() {
+    let issuer = Issuer::new();
+    let service = LegacySse::from(files()).protect(issuer.resource());
+    let respond = async |request: Builder, body: &str| {
+        let request = request
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let request = request
+            .body(Full::new(Bytes::from(body.to_owned())))
+            .unwrap();
+        service.clone().oneshot(request).await.unwrap()
+    };
+    let refused = respond(Request::get("/sse"), "").await;
+    assert_eq!(refusal(&refused).0, 401);
+    let token = issuer.token("mcp");
+    let mut stream = respond(bearing(Request::get("/sse"), &token), "")
+        .await
+        .into_body();
+    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
+    let uri = &format!("/sse{}", data.unwrap());
+    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}})).to_string();
+    assert_eq!(
+        respond(Request::post(uri), &write).await.status(),
+        StatusCode::UNAUTHORIZED
+    );
+    let refused = respond(bearing(Request::post(uri), &token), &write).await;
+    assert_eq!(
+        refusal(&refused),
+        (
+            403,
+            "insufficient_scope".to_owned(),
+            "files:write".to_owned()
+        )
+    );
+    let more = issuer.token("files:write");
+    let taken = respond(bearing(Request::post(uri), &more), &write).await;
+    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn tools_with_scopes_are_shut_where_no_tokens_are_taken() {
+    let endpoint = StreamableHttp::from(files());
+    let write = modern(1, "tools/call", json!({"name": "write", "arguments": {}}));
+    let refused = send(&endpoint, modern_builder(&write), write.to_string()).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert!(
+        json(refused).await["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("files:write")
+    );
+    // Not so in one process, as over stdio.
+    let call = crate::support::call(&files(), oxmcp::Revision::LATEST, "write", json!({})).await;
+    assert_eq!(crate::support::text(&call), "written");
+}
+
+#[tokio::test]
+async fn tokens_that_say_nothing_are_introspected() {
+    let issuer = Issuer::new();
+    let introspection = Introspection::new(ISSUER, "https://auth.example.com/introspect")
+        .basic("files", &Secret::new("hunter2"));
+    let resource = ProtectedResource::new(URL)
+        .introspection(introspection)
+        .http_client(issuer.clone());
+    let endpoint = endpoint(&resource);
+    for _ in 0..3 {
+        assert_eq!(
+            whoami(&endpoint, "opaque").await,
+            (StatusCode::OK, "ann may mcp".to_owned())
+        );
+    }
+    assert_eq!(issuer.requests.load(Ordering::Relaxed), 1);
+    assert_eq!(
+        whoami(&endpoint, "revoked").await.0,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test]
+async fn a_verifier_of_ones_own_has_the_word() {
+    let resource = ProtectedResource::new(URL).verify_with([ISSUER], |token: Secret| async move {
+        match token.expose() {
+            "good" => {
+                let mut token = VerifiedToken::new(ISSUER);
+                token.subject = Some("bob".to_owned());
+                token.scopes = ScopeSet::parse("mcp");
+                Ok(token)
+            }
+            "nobody" => Ok(VerifiedToken::new(ISSUER)),
+            "later" => Err(AuthError::unavailable("the database is down")),
+            _ => Err(AuthError::invalid_token("the token is unknown")),
+        }
+    });
+    let endpoint = endpoint(&resource);
+    assert_eq!(
+        whoami(&endpoint, "good").await,
+        (StatusCode::OK, "bob may mcp".to_owned())
+    );
+    // All such tokens would own the same things.
+    assert_eq!(
+        whoami(&endpoint, "nobody").await.0,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(whoami(&endpoint, "bad").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        whoami(&endpoint, "later").await.0,
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+}
+
+#[tokio::test]
+async fn a_token_that_is_forgotten_is_refused_at_once() {
+    let issuer = Issuer::new();
+    let resource = issuer.resource();
+    let endpoint = endpoint(&resource);
+    let token = issuer.token("mcp");
+    assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::OK);
+    resource.forget(&Secret::new(token.clone())).unwrap();
+    assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn tokens_that_are_bound_to_a_key_need_a_proof_for_each_request() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
+    let key = ProofKey::generate().unwrap();
+    let mut claims = Issuer::claims("mcp");
+    claims["cnf"] = json!({"jkt": key.thumbprint()});
+    let token = Secret::new(issuer.sign(&claims));
+    let message = modern(1, "tools/list", json!({}));
+    let send_with = async |scheme: &str, proof: &str| {
+        let request = modern_builder(&message)
+            .header("authorization", format!("{scheme} {}", token.expose()))
+            .header("dpop", proof);
+        send(&endpoint, request, message.to_string()).await.status()
+    };
+    let proof = || {
+        let now = SystemTime::now().into();
+        let proof = Proof::new(&Method::POST, URL, now).access_token(&token);
+        key.proof(&proof).unwrap()
+    };
+    let once = proof();
+    assert_eq!(send_with("DPoP", &once).await, StatusCode::OK);
+    assert_eq!(send_with("DPoP", &once).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        send_with("Bearer", &proof()).await,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(send_with("DPoP", &proof()).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_protected_wrongly_lets_nobody_in() {
+    let issuer = Issuer::new();
+    let wrong = [
+        ProtectedResource::new(URL),
+        ProtectedResource::new("http://mcp.example.com/mcp").issuer(TrustedIssuer::new(ISSUER)),
+        ProtectedResource::new("mcp.example.com").issuer(TrustedIssuer::new(ISSUER)),
+        issuer.resource().issuer(TrustedIssuer::new(ISSUER)),
+    ];
+    for resource in wrong {
+        assert!(resource.check().is_err());
+        let endpoint = endpoint(&resource);
+        assert!(endpoint.serve("127.0.0.1:0").await.is_err());
+        let token = issuer.token("mcp");
+        assert_eq!(
+            whoami(&endpoint, &token).await.0,
+            StatusCode::INTERNAL_SERVER_ERROR
+        );
+    }
+    assert!(issuer.resource().check().is_ok());
+}
+
+#[tokio::test]
+async fn attack_21_tokens_are_in_no_debug_and_no_answer() {
+    let issuer = Issuer::new();
+    let resource = issuer.resource();
+    let endpoint = endpoint(&resource);
+    let token = issuer.token("mcp");
+    assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::OK);
+    let shown = format!(
+        "{resource:?} {endpoint:?} {:?}",
+        Principal::new("https://a|ann")
+    );
+    assert!(!shown.contains(&token) && !shown.contains("ann"), "{shown}");
+    let refused = call(&endpoint, "s3cr3t", "tools/list", json!({})).await;
+    let challenge = header(refused.headers(), "www-authenticate").to_owned();
+    let body = json(refused).await.to_string();
+    assert!(!challenge.contains("s3cr3t") && !body.contains("s3cr3t"));
+}
+
+/// The streams that a client listens to, opened with this token.
+async fn streams(endpoint: &StreamableHttp, token: &str) -> [oxmcp::http::ResponseBody; 2] {
+    let session = open(endpoint, token, "2025-11-25").await;
+    let legacy = send(endpoint, bearing(session.builder("GET"), token), "").await;
+    assert_eq!(legacy.status(), StatusCode::OK);
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let modern = call(endpoint, token, "subscriptions/listen", filter).await;
+    assert_eq!(modern.status(), StatusCode::OK);
+    [legacy.into_body(), modern.into_body()]
+}
+
+async fn read_to_end(mut body: oxmcp::http::ResponseBody) -> String {
+    let mut text = String::new();
+    while let Some(frame) = body.frame().await {
+        let data = frame.unwrap().into_data().unwrap();
+        text.push_str(std::str::from_utf8(&data).unwrap());
+    }
+    text
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_clients_listen_to_end_with_their_token() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    for body in streams(&endpoint, &issuer.ending(5)).await {
+        let text = read_to_end(body).await;
+        assert!(text.ends_with("retry: 100\n\n"), "{text}");
+    }
+    let kept = crate::http::server::protection::endpoint(&issuer.resource().keep_streams());
+    let bodies = streams(&kept, &issuer.ending(5)).await;
+    let ends = futures_util::future::select_all(bodies.map(|body| Box::pin(read_to_end(body))));
+    assert!(timeout(Duration::from_secs(600), ends).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_begun_outlasts_its_token() {
+    let issuer = Issuer::new();
+    let slow = Tool::new("slow", "Take a while", |cx: RequestContext| async move {
+        cx.progress(1).await;
+        sleep(Duration::from_secs(1000)).await;
+        "done"
+    });
+    let endpoint = StreamableHttp::from(files().tool(slow)).protect(issuer.resource());
+    let mut message = modern(1, "tools/call", json!({"name": "slow", "arguments": {}}));
+    message["params"]["_meta"]["progressToken"] = json!("t");
+    let request = bearing(modern_builder(&message), &issuer.ending(5));
+    let response = send(&endpoint, request, message.to_string()).await;
+    let text = read_to_end(response.into_body()).await;
+    assert!(
+        text.contains("notifications/progress") && text.contains("done"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_2024_11_05_lasts_as_long_as_the_newest_token() {
+    let issuer = Issuer::new();
+    let service = LegacySse::from(files()).protect(issuer.resource());
+    let respond = async |request: Builder, body: &str| {
+        let request = request
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let request = request
+            .body(Full::new(Bytes::from(body.to_owned())))
+            .unwrap();
+        service.clone().oneshot(request).await.unwrap()
+    };
+    let opened = Instant::now();
+    let stream = respond(bearing(Request::get("/sse"), &issuer.ending(5)), "").await;
+    let mut stream = stream.into_body();
+    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
+    let uri = &format!("/sse{}", data.unwrap());
+    advance(Duration::from_secs(30)).await;
+    let ping = request(1, "ping", json!({})).to_string();
+    let taken = respond(bearing(Request::post(uri), &issuer.ending(1000)), &ping).await;
+    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    read_to_end(stream).await;
+    assert!(opened.elapsed() > Duration::from_secs(1000));
+}

@@ -1,0 +1,248 @@
+//! From a refusal to credentials, by every grant.
+
+use std::{sync::Arc, time::Duration};
+
+use oxmcp_auth::{
+    AuthError, Challenge, ScopeSet, Secret,
+    client::{
+        Authorization, Client, ClientChoice, ClientMetadata, ClientOptions, Credentials,
+        Discovered, Discovery, TokenExchange, TokenRequest, choose_client,
+    },
+    dpop::ProofKey,
+};
+use tokio::time::timeout;
+
+use crate::{
+    error::{Error, Result},
+    http::client::login::{
+        fetch::{Fetch, now},
+        loopback::Loopback,
+        settings::{AssertionRequest, Grant, Login},
+    },
+    transport::traits::PersonWaits,
+};
+
+/// How long a person may take to log in.
+const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What a login begins with.
+pub(super) struct Flow<'a> {
+    pub(super) login: &'a Login,
+    pub(super) fetch: &'a Fetch,
+    /// The URL of the MCP server.
+    pub(super) server: &'a str,
+    pub(super) challenge: Option<&'a Challenge>,
+    /// The login before, whose client and scopes are used again at the same authorization server.
+    pub(super) before: Option<&'a Credentials>,
+    pub(super) proof_key: &'a Arc<ProofKey>,
+    pub(super) waits: &'a PersonWaits,
+}
+
+impl Flow<'_> {
+    /// Logs in.
+    pub(super) async fn run(&self) -> Result<Credentials> {
+        if matches!(self.login.grant, Grant::Stored) {
+            return Err(AuthError::interaction_required(format!(
+                "{:?} wants a login, and nobody can be asked here: log in by a program that can show a browser, with the same \
+                 store, or give this one credentials of its own",
+                self.server
+            ))
+            .into());
+        }
+        let discovered = self.discover().await?;
+        let nothing = ScopeSet::new();
+        let before = self.before_there(&discovered).map(|it| &it.requested);
+        let selection = &self.login.scopes;
+        let scopes = selection.select(self.challenge, &discovered, before.unwrap_or(&nothing));
+        let (client, request) = match &self.login.grant {
+            Grant::Redirect { uri, send } => {
+                let client = self.client(&discovered, uri, &scopes).await?;
+                let attempt = self.authorization(&discovered, &client, uri, &scopes);
+                let attempt = attempt.begin()?;
+                let wait = self.waits.begin();
+                let answer = timeout(PERSON_TIMEOUT, send(attempt.url().to_owned()));
+                let answer = answer.await.map_err(|_| nobody_came())??;
+                drop(wait);
+                let code = attempt.finish(&answer)?;
+                let server = &discovered.server;
+                let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
+                (Some(client), request)
+            }
+            Grant::Loopback { port, open } => {
+                let loopback = self.listen(*port).await?;
+                let uri = loopback.redirect_uri().to_owned();
+                let client = self.client(&discovered, &uri, &scopes).await?;
+                let attempt = self.authorization(&discovered, &client, &uri, &scopes);
+                let attempt = attempt.begin()?;
+                let wait = self.waits.begin();
+                open(attempt.url().to_owned()).await?;
+                let answer = loopback.answer(attempt.state().expose());
+                let answer = timeout(PERSON_TIMEOUT, answer).await;
+                drop(wait);
+                let code = attempt.finish(&answer.map_err(|_| nobody_came())??)?;
+                let server = &discovered.server;
+                let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
+                (Some(client), request)
+            }
+            _ => self.without_person(&discovered, &scopes).await?,
+        };
+        let request = if self.is_bound(&discovered) {
+            request.proof_key(Arc::clone(self.proof_key))
+        } else {
+            request
+        };
+        let mut tokens = self.fetch.converse(request).await?;
+        if discovered.is_default {
+            // What was got at endpoints that nobody has named is not sent there again.
+            tokens.refresh_token = None;
+        }
+        let resource = discovered.resource.clone();
+        let mut credentials = Credentials::new(discovered.server, client, resource)?;
+        credentials.requested = scopes;
+        credentials.tokens = Some(tokens);
+        Ok(credentials)
+    }
+
+    async fn discover(&self) -> Result<Discovered> {
+        let mut options = self.login.discovery.clone();
+        let clients = self.login.clients.iter().filter_map(Client::issuer);
+        let before = self.before.map(|it| it.server.issuer.as_str());
+        let known = clients.chain(before).map(str::to_owned);
+        options.preferred_issuers.extend(known);
+        let discovery = Discovery::new(self.server, self.challenge, options)?;
+        self.fetch.converse(discovery).await
+    }
+
+    /// The login before, if it was at the same authorization server.
+    fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
+        self.before
+            .filter(|it| it.server.issuer == discovered.server.issuer)
+    }
+
+    /// The listener: at the port that the client is registered with, if that is free.
+    async fn listen(&self, port: Option<u16>) -> Result<Loopback> {
+        let registered = self.before.and_then(|it| it.client.as_ref());
+        let registered = registered
+            .and_then(Client::redirect_uris)
+            .unwrap_or_default();
+        let registered = registered.iter().filter_map(|it| url::Url::parse(it).ok());
+        let registered = registered.filter_map(|it| it.port()).next();
+        if let (None, Some(port)) = (port, registered)
+            && let Ok(loopback) = Loopback::bind(Some(port)).await
+        {
+            return Ok(loopback);
+        }
+        Loopback::bind(port).await
+    }
+
+    /// Who we are at the authorization server.
+    async fn client(
+        &self,
+        discovered: &Discovered,
+        redirect_uri: &str,
+        scopes: &ScopeSet,
+    ) -> Result<Client> {
+        let mut options = ClientOptions::default();
+        options.registered.clone_from(&self.login.clients);
+        let before = self.before_there(discovered);
+        let before = before.and_then(|it| it.client.clone());
+        // What was registered with another redirect URI, or elsewhere, is not.
+        let before = before.filter(|it| it.issuer().is_some() && it.redirect_uris().is_some());
+        options.registered.extend(before);
+        options.document.clone_from(&self.login.document);
+        let name = &self.login.client_name;
+        options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
+        let server = &discovered.server;
+        match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
+            ClientChoice::Ready(client) => Ok(client),
+            ClientChoice::Register(registration) => self.fetch.converse(*registration).await,
+            _ => Err(Error::misuse("the client cannot be chosen")),
+        }
+    }
+
+    fn authorization<'a>(
+        &self,
+        discovered: &'a Discovered,
+        client: &'a Client,
+        redirect_uri: &'a str,
+        scopes: &ScopeSet,
+    ) -> Authorization<'a> {
+        let request = Authorization::new(discovered, client, redirect_uri).scopes(scopes.clone());
+        if self.is_bound(discovered) {
+            return request.proof_key(self.proof_key.thumbprint());
+        }
+        request
+    }
+
+    /// Whether the token is to be bound to a key: if the user wants it, or the server takes no other.
+    fn is_bound(&self, discovered: &Discovered) -> bool {
+        let metadata = discovered.resource_metadata.as_ref();
+        let is_required = metadata.and_then(|it| it.dpop_bound_access_tokens_required);
+        let is_challenged = self.challenge.is_some_and(|it| it.is("DPoP"));
+        self.login.uses_dpop || is_required == Some(true) || is_challenged
+    }
+
+    /// The grants for which nobody is asked.
+    async fn without_person(
+        &self,
+        discovered: &Discovered,
+        scopes: &ScopeSet,
+    ) -> Result<(Option<Client>, TokenRequest)> {
+        let server = &discovered.server;
+        let resource = discovered.resource.as_deref();
+        match &self.login.grant {
+            Grant::Assertion(assertion) => {
+                let request = AssertionRequest {
+                    issuer: server.issuer.clone(),
+                    token_endpoint: server.token_endpoint()?.to_owned(),
+                    resource: discovered.resource.clone(),
+                };
+                let assertion = Secret::new(assertion(request).await?);
+                let client = self.login.clients.first();
+                let scopes = scopes.clone();
+                let request =
+                    TokenRequest::jwt_bearer(server, client, &assertion, resource, scopes)?;
+                Ok((client.cloned(), request))
+            }
+            Grant::Enterprise {
+                provider,
+                client: there,
+                subject,
+            } => {
+                let client = self.configured_client(discovered)?;
+                let subject = subject().await?;
+                let exchange = TokenExchange::id_jag(provider, there, &subject, &server.issuer)?;
+                let exchange = resource.into_iter().fold(exchange, TokenExchange::resource);
+                let grant = self.fetch.converse(exchange.scopes(scopes)).await?;
+                let scopes = scopes.clone();
+                let request =
+                    TokenRequest::jwt_bearer(server, Some(&client), &grant, resource, scopes)?;
+                Ok((Some(client), request))
+            }
+            _ => {
+                let client = self.configured_client(discovered)?;
+                let scopes = scopes.clone();
+                let request = TokenRequest::client_credentials(server, &client, resource, scopes)?;
+                Ok((Some(client), request))
+            }
+        }
+    }
+
+    /// The client that the user has configured for this authorization server.
+    fn configured_client(&self, discovered: &Discovered) -> Result<Client> {
+        let mut options = ClientOptions::default();
+        options.registered.clone_from(&self.login.clients);
+        options.document.clone_from(&self.login.document);
+        let server = &discovered.server;
+        match choose_client(server, &options, None, &ScopeSet::new(), now())? {
+            ClientChoice::Ready(client) => Ok(client),
+            _ => Err(Error::misuse("the client cannot be chosen")),
+        }
+    }
+}
+
+fn nobody_came() -> Error {
+    Error::from(AuthError::interaction_required(format!(
+        "nobody has logged in within {PERSON_TIMEOUT:?}"
+    )))
+}

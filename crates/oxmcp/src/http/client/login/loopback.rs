@@ -1,0 +1,159 @@
+//! The listener that a browser is redirected to: on loopback, for one login.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+
+use crate::error::{Error, Result};
+
+/// The path of the redirect URI.
+const PATH: &str = "/callback";
+/// Bytes of a request that are read, and how long they may take.
+const MAX_HEAD: usize = 32 * 1024;
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many connections are answered, so that nothing on this machine keeps the listener busy for ever.
+const MAX_CONNECTIONS: usize = 64;
+
+/// A listener on 127.0.0.1.
+pub(super) struct Loopback {
+    listener: TcpListener,
+    redirect_uri: String,
+}
+
+impl Loopback {
+    /// Listens at a port, or at any.
+    ///
+    /// # Errors
+    /// Where the port is in use.
+    pub(super) async fn bind(port: Option<u16>) -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
+        let listener = listener.map_err(|error| {
+            let at = port.map(|port| format!(" at port {port}"));
+            Error::misuse(format!(
+                "nobody can be redirected to 127.0.0.1{}: {error}",
+                at.unwrap_or_default()
+            ))
+        })?;
+        let port = listener.local_addr()?.port();
+        Ok(Self {
+            listener,
+            redirect_uri: format!("http://127.0.0.1:{port}{PATH}"),
+        })
+    }
+
+    pub(super) fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// Waits for the answer that has this `state`: anything else on this machine may connect, too.
+    ///
+    /// # Errors
+    /// Where too many connect.
+    pub(super) async fn answer(self, state: &str) -> Result<String> {
+        for _ in 0..MAX_CONNECTIONS {
+            let (socket, _) = self.listener.accept().await?;
+            let read = timeout(HEAD_TIMEOUT, read_target(socket)).await;
+            let Ok(Ok((mut socket, target))) = read else {
+                continue;
+            };
+            let query = target
+                .strip_prefix(PATH)
+                .and_then(|it| it.strip_prefix('?'));
+            let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+            let is_ours = pairs.any(|(name, value)| name == "state" && value == state);
+            let (status, text) = if is_ours {
+                (
+                    "200 OK",
+                    "You can close this window and go back to the program.",
+                )
+            } else {
+                ("404 Not Found", "There is nothing here.")
+            };
+            let _ = timeout(HEAD_TIMEOUT, respond(&mut socket, status, text)).await;
+            if is_ours {
+                return Ok(target);
+            }
+        }
+        Err(Error::limit(format!(
+            "{MAX_CONNECTIONS} connections came to {} and none had the answer",
+            self.redirect_uri
+        )))
+    }
+}
+
+/// The target of a GET, with the socket to answer at.
+async fn read_target(mut socket: TcpStream) -> Result<(TcpStream, String)> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
+        if head.len() > MAX_HEAD || socket.read_buf(&mut head).await? == 0 {
+            return Err(Error::limit("the request is too long, or broke off"));
+        }
+    }
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split(' ');
+    match (words.next(), words.next()) {
+        (Some("GET"), Some(target)) => Ok((socket, target.to_owned())),
+        _ => Err(Error::misuse("only GET is answered")),
+    }
+}
+
+async fn respond(socket: &mut TcpStream, status: &str, text: &str) -> Result<()> {
+    let page = format!("<!doctype html><meta charset=utf-8><title>Login</title><p>{text}");
+    let length = page.len();
+    // The page is fixed: nothing that was sent stands in it. And the URL with the code goes to nobody.
+    let response = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+         Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'\r\nConnection: close\r\n\r\n{page}"
+    );
+    socket.write_all(response.as_bytes()).await?;
+    socket.shutdown().await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ask(uri: &str, request: &str) -> String {
+        let authority = uri.strip_prefix("http://").unwrap();
+        let address = authority.split('/').next().unwrap();
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let _ = socket.read_to_string(&mut answer).await;
+        answer
+    }
+
+    #[tokio::test]
+    async fn the_listener_takes_the_answer_to_its_own_request_alone() {
+        let loopback = Loopback::bind(None).await.unwrap();
+        let uri = loopback.redirect_uri().to_owned();
+        assert!(uri.starts_with("http://127.0.0.1:") && uri.ends_with("/callback"));
+        let answer = tokio::spawn(loopback.answer("right"));
+        for other in [
+            "GET /callback?code=x&state=wrong HTTP/1.1\r\n\r\n",
+            "GET /callback?code=x HTTP/1.1\r\n\r\n",
+            "GET /other?state=right HTTP/1.1\r\n\r\n",
+            "POST /callback?state=right HTTP/1.1\r\n\r\n",
+            "GET /favicon.ico HTTP/1.1\r\n\r\n",
+        ] {
+            let said = ask(&uri, other).await;
+            assert!(!said.starts_with("HTTP/1.1 200"), "{other}: {said}");
+        }
+        let right = "GET /callback?code=%3Cscript%3E&state=right HTTP/1.1\r\nHost: x\r\n\r\n";
+        let said = ask(&uri, right).await;
+        assert!(
+            said.starts_with("HTTP/1.1 200") && !said.contains("script>"),
+            "{said}"
+        );
+        assert_eq!(
+            answer.await.unwrap().unwrap(),
+            "/callback?code=%3Cscript%3E&state=right"
+        );
+    }
+}

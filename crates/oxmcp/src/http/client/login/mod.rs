@@ -1,0 +1,29 @@
+//! Authorization of a client's requests: tokens of one's own, and logins of every kind.
+//!
+//! | | |
+//! |---|---|
+//! | `authorizer` | the trait that gives each request its headers, and hears of refusals |
+//! | `authorized_client` | an HTTP client that asks it, and sends again what was refused |
+//! | `settings` | a login, as users configure it |
+//! | `engine` | the authorizer of a login: one flight for all that wait, refresh, step-up |
+//! | `flow` | from a refusal to credentials, by every grant |
+//! | `fetch` | what is sent on the way: guarded, and bounded in time and size |
+//! | `loopback` | the listener that a browser is redirected to |
+//! | `token_store` | where credentials are kept |
+
+mod authorized_client;
+mod authorizer;
+mod engine;
+mod fetch;
+mod flow;
+mod loopback;
+mod settings;
+mod token_store;
+
+pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};
+pub use settings::{AssertionRequest, Login};
+pub use token_store::{MemoryTokenStore, TokenStore};
+
+pub(super) use authorized_client::AuthorizedClient;
+pub(super) use authorizer::DynAuthorizer;
+pub(super) use engine::LoginEngine;

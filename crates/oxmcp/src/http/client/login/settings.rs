@@ -1,0 +1,287 @@
+//! A login, as users configure it.
+
+use std::{fmt, future::Future, sync::Arc};
+
+use oxmcp_auth::{
+    AuthorizationServerMetadata, ScopeSet,
+    client::{Client, DiscoveryOptions, ResourceParameter, ScopeSelection, SubjectToken},
+};
+
+use crate::{
+    error::Result,
+    http::client::login::token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+    session::task::BoxFuture,
+};
+
+/// Sends a person to a URL, and gives the URL that their browser was redirected to.
+pub(super) type SendPerson = Arc<dyn Fn(String) -> BoxFuture<Result<String>> + Send + Sync>;
+type GetAssertion = Arc<dyn Fn(AssertionRequest) -> BoxFuture<Result<String>> + Send + Sync>;
+type GetSubject = Arc<dyn Fn() -> BoxFuture<Result<SubjectToken>> + Send + Sync>;
+
+/// How tokens are got.
+#[derive(Clone)]
+pub(super) enum Grant {
+    /// A person agrees, in a browser; the answer comes to this redirect URI.
+    Redirect { uri: String, send: SendPerson },
+    /// A person agrees, in a browser on this machine; the answer comes to a listener on loopback.
+    Loopback {
+        port: Option<u16>,
+        open: Arc<dyn Fn(String) -> BoxFuture<Result<()>> + Send + Sync>,
+    },
+    /// Nobody can be asked.
+    Stored,
+    /// The client acts for itself.
+    ClientCredentials,
+    /// The platform that the program runs on says who it is.
+    Assertion(GetAssertion),
+    /// An identity provider says who the person is.
+    Enterprise {
+        provider: Box<AuthorizationServerMetadata>,
+        client: Client,
+        subject: GetSubject,
+    },
+}
+
+/// Whom an assertion is for: what is asked of the platform that a program runs on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AssertionRequest {
+    /// The issuer of the authorization server.
+    pub issuer: String,
+    /// Its token endpoint, which some servers want as the audience.
+    pub token_endpoint: String,
+    /// The MCP server.
+    pub resource: Option<String>,
+}
+
+/// How a client logs in to a server that wants it to.
+///
+/// The server says who gives tokens for it. What has to be done there is done when the first request is refused: the
+/// authorization server is found and checked, the client is registered if need be, and somebody agrees. Then the requests that
+/// waited are sent. Tokens are refreshed before they end; a request that lacks scopes asks for more.
+///
+/// ```no_run
+/// use oxmcp::{Client, http::{Endpoint, Login}};
+///
+/// # async fn open_browser_and_wait(url: String) -> oxmcp::Result<String> { Ok(url) }
+/// # async fn run() -> oxmcp::Result<()> {
+/// let login = Login::with_redirect("http://127.0.0.1:4711/callback", |url| async move {
+///     // Show the page, and wait for what comes to the redirect URI.
+///     open_browser_and_wait(url).await
+/// });
+/// let endpoint = Endpoint::new("https://example.com/mcp").login(login.client_name("My app"));
+/// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
+#[derive(Clone)]
+#[must_use = "an endpoint logs in with it"]
+pub struct Login {
+    pub(super) grant: Grant,
+    pub(super) client_name: String,
+    pub(super) clients: Vec<Client>,
+    pub(super) document: Option<Client>,
+    pub(super) discovery: DiscoveryOptions,
+    pub(super) scopes: ScopeSelection,
+    pub(super) uses_dpop: bool,
+    pub(super) user: String,
+    pub(super) store: Arc<dyn DynTokenStore>,
+    pub(super) trusted_hosts: Vec<String>,
+}
+
+impl Login {
+    fn new(grant: Grant) -> Self {
+        Self {
+            grant,
+            client_name: "oxmcp".to_owned(),
+            clients: Vec::new(),
+            document: None,
+            discovery: DiscoveryOptions::default(),
+            scopes: ScopeSelection::default(),
+            uses_dpop: false,
+            user: String::new(),
+            store: Arc::new(MemoryTokenStore::new()),
+            trusted_hosts: Vec::new(),
+        }
+    }
+
+    /// A person agrees in a browser that your program shows: `send` gets the URL of the page, and returns the whole URL that the
+    /// browser was redirected to, which begins with `redirect_uri`. What comes there is checked.
+    pub fn with_redirect<F>(
+        redirect_uri: impl Into<String>,
+        send: impl Fn(String) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<String>> + Send + 'static,
+    {
+        Self::new(Grant::Redirect {
+            uri: redirect_uri.into(),
+            send: Arc::new(move |url| Box::pin(send(url))),
+        })
+    }
+
+    /// A person agrees in a browser on this machine: `open` shows them the URL, by a browser that it starts or as a text, and the
+    /// answer comes to a listener on 127.0.0.1, which is there for this one login and 10 minutes at most.
+    ///
+    /// Never hand the URL to a shell: it comes from the server. It is https, or loopback.
+    pub fn with_loopback<F>(open: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        Self::new(Grant::Loopback {
+            port: None,
+            open: Arc::new(move |url| Box::pin(open(url))),
+        })
+    }
+
+    /// Nobody can be asked: what is in the [`store`](Self::store) is used and refreshed, and without it requests fail at once.
+    pub fn non_interactive() -> Self {
+        Self::new(Grant::Stored)
+    }
+
+    /// The client acts for itself, by a secret or a key.
+    ///
+    /// See [OAuth Client Credentials](https://modelcontextprotocol.io/extensions/auth/oauth-client-credentials).
+    pub fn client_credentials(client: Client) -> Self {
+        Self::new(Grant::ClientCredentials).client(client)
+    }
+
+    /// The platform that the program runs on says who it is: `assertion` gives a signed JWT each time that tokens are got.
+    pub fn assertion<F>(assertion: impl Fn(AssertionRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<String>> + Send + 'static,
+    {
+        let get: GetAssertion = Arc::new(move |request| Box::pin(assertion(request)));
+        Self::new(Grant::Assertion(get))
+    }
+
+    /// The identity provider of an enterprise says who the person is, and decides what they may use: `subject` gives what the
+    /// person logged in with there. `provider` needs its issuer and its token endpoint, and is trusted; `client` is the client
+    /// there. The client at the MCP server's authorization server is [`client`](Self::client).
+    ///
+    /// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
+    pub fn enterprise<F>(
+        provider: AuthorizationServerMetadata,
+        client: Client,
+        subject: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<SubjectToken>> + Send + 'static,
+    {
+        Self::new(Grant::Enterprise {
+            provider: Box::new(provider),
+            client,
+            subject: Arc::new(move || Box::pin(subject())),
+        })
+    }
+
+    /// A client that is registered at an authorization server. Say at which, by
+    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): its secret is sent nowhere else.
+    pub fn client(mut self, client: Client) -> Self {
+        self.clients.push(client);
+        self
+    }
+
+    /// A client whose id is the URL of its metadata, where the authorization server takes such:
+    /// [`Client::from_document_url`](oxmcp_auth::client::Client::from_document_url).
+    pub fn client_document(mut self, client: Client) -> Self {
+        self.document = Some(client);
+        self
+    }
+
+    /// The name that people see when they agree, if the client is registered when it is first used.
+    pub fn client_name(mut self, name: impl Into<String>) -> Self {
+        self.client_name = name.into();
+        self
+    }
+
+    /// The port of the listener on 127.0.0.1, for clients that are registered with one. Default: any.
+    pub fn port(mut self, port: u16) -> Self {
+        if let Grant::Loopback { port: own, .. } = &mut self.grant {
+            *own = Some(port);
+        }
+        self
+    }
+
+    /// The scopes to ask for, with spaces between them, instead of what the server says.
+    pub fn scopes(mut self, scopes: &str) -> Self {
+        self.scopes.fixed = Some(ScopeSet::parse(scopes));
+        self
+    }
+
+    /// `offline_access` is not asked for, although the authorization server offers it.
+    pub fn without_offline_access(mut self) -> Self {
+        self.scopes.without_offline_access = true;
+        self
+    }
+
+    /// The issuer of the authorization server, letter by letter, where you know it better than the server says it.
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.discovery.issuer = Some(issuer.into());
+        self
+    }
+
+    /// The `resource` to send to the authorization server, instead of what the server says.
+    pub fn resource(mut self, resource: impl Into<String>) -> Self {
+        self.discovery.resource = ResourceParameter::Fixed(resource.into());
+        self
+    }
+
+    /// No `resource` is sent: for authorization servers that refuse it.
+    pub fn without_resource(mut self) -> Self {
+        self.discovery.resource = ResourceParameter::Omitted;
+        self
+    }
+
+    /// The rules of revision 2025-03-26 are not used: an authorization server at the MCP server's own origin, where nothing is
+    /// said anywhere.
+    pub fn without_default_endpoints(mut self) -> Self {
+        self.discovery.without_default_endpoints = true;
+        self
+    }
+
+    /// Tokens are bound to a key of this login (DPoP), and others refused. Without this they are where the server demands it.
+    pub fn dpop(mut self) -> Self {
+        self.uses_dpop = true;
+        self
+    }
+
+    /// The user that logs in, in a program that has several: they share nothing. Default: the empty name.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.user = user.into();
+        self
+    }
+
+    /// Where credentials are kept. Default: in memory, for this endpoint alone.
+    pub fn store(mut self, store: impl TokenStore) -> Self {
+        self.store = Arc::new(store);
+        self
+    }
+
+    /// A host that may be asked although its address is private. Without this the URLs that a server names may lead to
+    /// public addresses, and to those of its own kind.
+    pub fn trust_host(mut self, host: impl Into<String>) -> Self {
+        self.trusted_hosts.push(host.into());
+        self
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grant = match &self.grant {
+            Grant::Redirect { .. } => "redirect",
+            Grant::Loopback { .. } => "loopback",
+            Grant::Stored => "non-interactive",
+            Grant::ClientCredentials => "client credentials",
+            Grant::Assertion(_) => "assertion",
+            Grant::Enterprise { .. } => "enterprise",
+        };
+        f.debug_struct("Login")
+            .field("grant", &grant)
+            .field("clients", &self.clients)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}

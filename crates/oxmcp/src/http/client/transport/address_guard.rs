@@ -1,0 +1,272 @@
+//! The guard of addresses: where a server has named a URL, it must not lead into the network of this machine.
+
+use std::{
+    future::Future,
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    vec,
+};
+
+use http::Uri;
+use hyper_util::client::legacy::connect::dns::Name;
+use tokio::net::lookup_host;
+use tower_service::Service;
+use url::{Host, Url};
+
+use crate::error::{Error, Result};
+
+/// Which addresses may be connected to: public ones, those of the kind that the MCP server's own are of, and any of trusted
+/// hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct AddressGuard(Arc<Guarded>);
+
+#[derive(Debug)]
+struct Guarded {
+    /// The host of the MCP server.
+    server: String,
+    trusted: Vec<String>,
+}
+
+/// A kind of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Public,
+    Loopback,
+    /// Of a local network.
+    Private,
+    LinkLocal,
+    /// What nothing should be asked at: unspecified, multicast, reserved, and those that hide another address.
+    Other,
+}
+
+impl AddressGuard {
+    pub(crate) fn new(server: &Url, trusted: &[String]) -> Self {
+        let normal = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
+        Self(Arc::new(Guarded {
+            server: normal(server.host_str().unwrap_or_default()),
+            trusted: trusted.iter().map(|host| normal(host)).collect(),
+        }))
+    }
+
+    /// Checks a URL whose host is an address: names are checked when they are resolved.
+    ///
+    /// # Errors
+    /// Where the address must not be asked.
+    pub(crate) fn check(&self, uri: &Uri) -> Result<()> {
+        let host = uri.host().unwrap_or_default();
+        match literal(host) {
+            Some(address) if !self.is_trusted(host) => {
+                let own = literal(&self.0.server).map(Kind::of);
+                let own = own.or_else(|| is_local_name(&self.0.server).then_some(Kind::Loopback));
+                let kind = Kind::of(address);
+                if kind == Kind::Public || (kind != Kind::Other && own == Some(kind)) {
+                    return Ok(());
+                }
+                Err(Error::unreachable(refused(host, address)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_trusted(&self, host: &str) -> bool {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        self.0.trusted.contains(&host)
+    }
+
+    /// The addresses of a name, all of which may be asked.
+    async fn resolve(self, name: String) -> io::Result<Vec<SocketAddr>> {
+        let found: Vec<_> = lookup_host((name.as_str(), 0)).await?.collect();
+        let mut closed = found.iter().filter(|it| Kind::of(it.ip()) != Kind::Public);
+        let Some(first) = closed.next().filter(|_| !self.is_trusted(&name)) else {
+            return Ok(found);
+        };
+        let server = self.0.server.trim_matches(['[', ']']);
+        let own: Vec<_> = lookup_host((server, 0))
+            .await?
+            .map(|it| Kind::of(it.ip()))
+            .collect();
+        let is_like_own = |address: &SocketAddr| {
+            let kind = Kind::of(address.ip());
+            kind == Kind::Public || (kind != Kind::Other && own.contains(&kind))
+        };
+        if found.iter().all(is_like_own) {
+            return Ok(found);
+        }
+        Err(io::Error::other(refused(&name, first.ip())))
+    }
+}
+
+fn refused(host: &str, address: IpAddr) -> String {
+    format!(
+        "{host} is at {address}, which is no public address: a server must not send its clients there. If that is right, trust \
+         the host"
+    )
+}
+
+fn literal(host: &str) -> Option<IpAddr> {
+    // Written in any of the ways that an address can be written.
+    match Host::parse(host) {
+        Ok(Host::Ipv4(address)) => Some(address.into()),
+        Ok(Host::Ipv6(address)) => Some(address.into()),
+        _ => None,
+    }
+}
+
+fn is_local_name(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+impl Kind {
+    fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::of_v4(address),
+            IpAddr::V6(address) => Self::of_v6(address),
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Self {
+        let [a, b, c, _] = address.octets();
+        match (a, b, c) {
+            (127, ..) => Self::Loopback,
+            (10, ..) | (172, 16..=31, _) | (192, 168, _) => Self::Private,
+            // Of providers, behind their translators.
+            (100, 64..=127, _) => Self::Private,
+            (169, 254, _) => Self::LinkLocal,
+            (0 | 224.., ..) | (192, 0, 0 | 2) | (198, 18 | 19, _) | (198, 51, 100) => Self::Other,
+            (203, 0, 113) | (192, 88, 99) => Self::Other,
+            _ => Self::Public,
+        }
+    }
+
+    fn of_v6(address: Ipv6Addr) -> Self {
+        if address.is_loopback() {
+            return Self::Loopback;
+        }
+        if let Some(mapped) = address.to_ipv4_mapped() {
+            // The system connects to it as to the other.
+            return Self::of_v4(mapped);
+        }
+        match address.segments() {
+            [0xfc00..=0xfdff, ..] => Self::Private,
+            [0xfe80..=0xfebf, ..] => Self::LinkLocal,
+            // Global addresses, without those of documentation, Teredo and 6to4.
+            [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] => Self::Other,
+            [0x2000..=0x3fff, ..] => Self::Public,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Resolves names for a connector, and refuses those that lead where a guard lets nobody pass. The connection goes to the
+/// addresses that were checked.
+#[derive(Clone, Debug)]
+pub(crate) struct GuardedResolver(AddressGuard);
+
+impl GuardedResolver {
+    pub(crate) fn new(guard: AddressGuard) -> Self {
+        Self(guard)
+    }
+}
+
+impl Service<Name> for GuardedResolver {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let resolving = self.0.clone().resolve(name.as_str().to_owned());
+        Box::pin(async { resolving.await.map(Vec::into_iter) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passes(server: &str, trusted: &[&str], host: &str) -> bool {
+        let trusted: Vec<_> = trusted.iter().map(|it| (*it).to_owned()).collect();
+        let guard = AddressGuard::new(&server.parse().unwrap(), &trusted);
+        guard
+            .check(&format!("http://{host}/").parse().unwrap())
+            .is_ok()
+    }
+
+    #[test]
+    fn attack_9_a_server_on_the_internet_names_no_address_of_this_network() {
+        for host in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "192.0.0.170",
+            "198.18.0.1",
+            "2130706433",
+            "0x7f.1",
+            "0177.0.0.1",
+            "[::1]",
+            "[::]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:169.254.169.254]",
+            "[::7f00:1]",
+            "[fc00::1]",
+            "[fd00::1]",
+            "[fe80::1]",
+            "[ff02::1]",
+            "[64:ff9b::7f00:1]",
+            "[64:ff9b:1::1]",
+            "[2002:7f00:1::]",
+            "[2001::1]",
+            "[2001:db8::1]",
+            "[100::1]",
+        ] {
+            assert!(!passes("https://mcp.example/", &[], host), "{host}");
+        }
+        for host in ["8.8.8.8", "[2606:4700::1]", "172.15.0.1", "172.32.0.1"] {
+            assert!(passes("https://mcp.example/", &[], host), "{host}");
+        }
+    }
+
+    #[test]
+    fn attack_9_a_server_names_addresses_of_its_own_kind() {
+        assert!(passes("http://localhost:3000/", &[], "127.0.0.1"));
+        assert!(passes("http://127.0.0.1/", &[], "[::1]"));
+        assert!(!passes("http://127.0.0.1/", &[], "10.0.0.1"));
+        assert!(passes("http://10.1.1.1/", &[], "192.168.1.1"));
+        assert!(!passes("http://10.1.1.1/", &[], "127.0.0.1"));
+        assert!(!passes("http://10.1.1.1/", &[], "169.254.169.254"));
+        assert!(passes("https://mcp.example/", &["10.0.0.1"], "10.0.0.1"));
+        assert!(!passes("http://0.0.0.0/", &[], "0.0.0.0"));
+    }
+
+    #[tokio::test]
+    async fn attack_9_names_are_checked_where_they_lead() {
+        let resolve = async |server: &str, trusted: &[String], name: &str| {
+            let guard = AddressGuard::new(&server.parse().unwrap(), trusted);
+            guard.resolve(name.to_owned()).await
+        };
+        let error = resolve("https://8.8.8.8/", &[], "localhost")
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("no public address"), "{error}");
+        assert!(resolve("http://127.0.0.1/", &[], "localhost").await.is_ok());
+        assert!(resolve("http://[::1]/", &[], "localhost").await.is_ok());
+        let trusted = ["LOCALHOST.".to_owned()];
+        assert!(
+            resolve("https://8.8.8.8/", &trusted, "localhost")
+                .await
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Guard of an endpoint: what a request must pass before anything of it is looked at.
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use futures_core::future::BoxFuture;
+use http::{HeaderName, Response, header, request::Parts};
+use oxmcp_auth::{
+    AuthError, AuthErrorKind, ScopeSet, Secret, UnixTime,
+    dpop::ReplayCache,
+    server::{
+        Credentials, Fetch, Presented, Refusal, ResourceServer, TokenVerifier, Verification,
+        VerifiedToken,
+    },
+};
+use tokio::{sync::Notify, time::timeout};
+
+use super::{deadline::StreamDeadline, fetch::fetch};
+use crate::{
+    http::{client::DynHttpClient, server::ResponseBody},
+    session::{principal::Principal, task::spawn},
+    sync::{Mutex, RwLock},
+};
+
+/// How long a request waits for what another has asked for: longer than that may take.
+const WAIT: Duration = Duration::from_secs(15);
+
+/// The header of a proof.
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+
+/// A verifier of one's own.
+pub(super) type Verify =
+    Arc<dyn Fn(Secret) -> BoxFuture<'static, Result<VerifiedToken, AuthError>> + Send + Sync>;
+
+/// What a request must pass.
+pub(in crate::http) struct Guard {
+    pub(super) resource: ResourceServer,
+    pub(super) verifier: RwLock<TokenVerifier>,
+    pub(super) own: Option<Verify>,
+    pub(super) client: Arc<dyn DynHttpClient>,
+    pub(super) is_owned_without_client: bool,
+    /// Seconds that streams may outlast their token by; `None` where they do not end with it.
+    pub(super) stream_skew: Option<u64>,
+    /// The proofs that were seen.
+    pub(super) proofs: Mutex<ReplayCache>,
+    /// Something has been fetched.
+    pub(super) fetched: Notify,
+}
+
+type Refused = Box<Response<ResponseBody>>;
+
+impl Guard {
+    /// Lets a request in, and says in its extensions who has sent it.
+    ///
+    /// # Errors
+    /// How it is refused.
+    pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
+        let admitted = self.principal(parts).await;
+        // Handlers see the headers, and may log them.
+        for name in [header::AUTHORIZATION, DPOP] {
+            if let Some(value) = parts.headers.get_mut(name) {
+                value.set_sensitive(true);
+            }
+        }
+        let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
+        if let Some(deadline) = self.deadline(&principal) {
+            parts.extensions.insert(deadline);
+        }
+        parts.extensions.insert(principal);
+        Ok(())
+    }
+
+    async fn principal(self: &Arc<Self>, parts: &Parts) -> Result<Principal, Refusal> {
+        let credentials = Credentials::from_headers(&parts.headers)?;
+        let token = self.verify(credentials.token()).await?;
+        let presented = Presented::new(&credentials, &token, &parts.method, &parts.headers);
+        self.resource
+            .check_possession(&presented, &mut self.proofs.lock(), now())?;
+        self.resource.check_scopes(&token)?;
+        let token = if self.is_owned_without_client {
+            Arc::new(VerifiedToken::clone(&token).owned_without_client())
+        } else {
+            token
+        };
+        Principal::of_token(token).map_err(Refusal::invalid)
+    }
+
+    async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {
+        if let Some(own) = &self.own {
+            let verified = own(token.clone()).await;
+            return verified.map(Arc::new).map_err(|error| match error.kind() {
+                AuthErrorKind::Unavailable => Refusal::unavailable(error),
+                _ => Refusal::invalid(error),
+            });
+        }
+        // Most tokens were seen before, and need no more than this.
+        let known = self.verifier.read().verified(token, now());
+        if let Some(token) = known {
+            return Ok(token);
+        }
+        loop {
+            let mut fetched = pin!(self.fetched.notified());
+            // What comes between the question and the waiting must not be missed.
+            fetched.as_mut().enable();
+            let verification = self.verifier.write().verify(token, now());
+            match verification {
+                Verification::Valid(token) => return Ok(token),
+                Verification::Refused(refusal) => return Err(refusal),
+                Verification::Fetch(request) => self.fetch(request),
+                _ => {}
+            }
+            if timeout(WAIT, fetched).await.is_err() {
+                return Err(Refusal::unavailable(AuthError::unavailable(
+                    "the issuer of the token was asked, and nothing has come",
+                )));
+            }
+        }
+    }
+
+    /// When the streams of a request end that last longer than it.
+    fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
+        let skew = self.stream_skew?;
+        let expires = principal.token()?.expires?;
+        let left = expires.plus(skew).seconds_since(now());
+        Some(StreamDeadline::after(Duration::from_secs(left)))
+    }
+
+    /// Fetches what a verification needs. The request that has brought it may be dropped meanwhile, and others wait.
+    fn fetch(self: &Arc<Self>, request: Fetch) {
+        let guard = Arc::clone(self);
+        spawn(async move {
+            let outcome = fetch(&*guard.client, request.request()).await;
+            if let Err(error) = &outcome {
+                tracing::warn!(error, "access tokens cannot be verified");
+            }
+            guard.verifier.write().fetched(&request, outcome, now());
+            guard.fetched.notify_waiters();
+        });
+    }
+
+    /// Whether the caller of a request may do what needs these scopes.
+    ///
+    /// # Errors
+    /// How it is refused.
+    pub(in crate::http) fn check_operation(
+        &self,
+        parts: &Parts,
+        needed: &ScopeSet,
+    ) -> Result<(), Refused> {
+        let principal = parts.extensions.get::<Principal>();
+        let token = principal.and_then(Principal::token);
+        let checked = match token {
+            Some(token) => self.resource.check_operation(token, needed),
+            None => Err(Refusal::missing()),
+        };
+        checked.map_err(|refusal| self.refuse(&refusal))
+    }
+
+    fn refuse(&self, refusal: &Refusal) -> Refused {
+        if let Some(error) = refusal.error() {
+            tracing::debug!(%error, status = %refusal.status(), "a request was refused");
+        }
+        let (parts, body) = self.resource.answer(refusal).into_parts();
+        let body = ResponseBody::full(body.into_bytes());
+        Box::new(Response::from_parts(parts, body))
+    }
+
+    /// Refuses a token from now on, though it may be valid.
+    pub(super) fn forget(&self, token: &Secret) {
+        self.verifier.write().forget(token, now());
+    }
+}
+
+fn now() -> UnixTime {
+    SystemTime::now().into()
+}

@@ -1,0 +1,93 @@
+//! The metadata of a protected endpoint, where clients learn where to get tokens.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    task::{Context, Poll},
+};
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use tower_service::Service;
+
+use super::protected_resource::ProtectedResource;
+use crate::{debug::opaque_debug, http::server::ResponseBody};
+
+/// The metadata of a [`ProtectedResource`], as a [`tower_service::Service`] to mount at its
+/// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read them: they are what a client needs before it
+/// can be let in.
+///
+/// It answers at these paths, and at any other with 404, so that it may be the fallback of a router as well.
+#[derive(Clone)]
+pub struct ProtectedResourceMetadataService {
+    resource: ProtectedResource,
+}
+
+opaque_debug!(ProtectedResourceMetadataService, |it| {
+    resource: it.resource,
+});
+
+impl ProtectedResource {
+    /// The metadata, which clients learn from where to get tokens, as a service to mount at its
+    /// [paths](Self::metadata_paths). An endpoint that serves an address by itself needs no other.
+    #[must_use]
+    pub fn metadata(&self) -> ProtectedResourceMetadataService {
+        ProtectedResourceMetadataService {
+            resource: self.clone(),
+        }
+    }
+
+    /// The response to a request for the metadata. `None` where it is none.
+    pub(in crate::http) fn metadata_response(
+        &self,
+        parts: &Parts,
+    ) -> Option<Response<ResponseBody>> {
+        let path = parts.uri.path();
+        let is_metadata =
+            path.starts_with("/.well-known/") && self.metadata_paths().iter().any(|it| it == path);
+        let guard = self.guard().ok().filter(|_| is_metadata)?;
+        Some(respond(parts, guard.resource.metadata().to_json()))
+    }
+}
+
+impl<B> Service<Request<B>> for ProtectedResourceMetadataService {
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (parts, _) = request.into_parts();
+        let answer = self.resource.metadata_response(&parts);
+        ready(Ok(answer.unwrap_or_else(|| {
+            with_status(StatusCode::NOT_FOUND, ResponseBody::empty())
+        })))
+    }
+}
+
+/// The response to a request for metadata.
+fn respond(parts: &Parts, json: String) -> Response<ResponseBody> {
+    let mut response = match parts.method {
+        Method::GET => with_status(StatusCode::OK, ResponseBody::full(json)),
+        Method::HEAD => with_status(StatusCode::OK, ResponseBody::empty()),
+        Method::OPTIONS => with_status(StatusCode::NO_CONTENT, ResponseBody::empty()),
+        _ => with_status(StatusCode::METHOD_NOT_ALLOWED, ResponseBody::empty()),
+    };
+    let headers = response.headers_mut();
+    let value = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, value("application/json"));
+    headers.insert(header::CACHE_CONTROL, value("public, max-age=300"));
+    headers.insert(header::ALLOW, value("GET, HEAD, OPTIONS"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, value("*"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, value("GET"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, value("*"));
+    response
+}
+
+fn with_status(status: StatusCode, body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+}

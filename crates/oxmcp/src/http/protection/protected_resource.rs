@@ -1,0 +1,348 @@
+//! Settings of a protected endpoint.
+
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+};
+
+use http::Uri;
+use oxmcp_auth::{
+    AuthError, ScopeSet, Secret,
+    dpop::{ProofVerifier, ReplayCache},
+    protected_resource_metadata_urls,
+    server::{
+        Introspection, ResourceServer, ScopeHierarchy, TokenVerifier, TrustedIssuer, VerifiedToken,
+    },
+};
+use tokio::sync::Notify;
+
+use super::guard::{Guard, Verify};
+use crate::{
+    debug::opaque_debug,
+    error::{Error, Result},
+    http::client::{DefaultClient, DynHttpClient, HttpClient},
+    sync::{Mutex, RwLock},
+};
+
+/// Seconds that clocks may differ by.
+const CLOCK_SKEW: u64 = 60;
+
+/// The access tokens that an endpoint demands: whose, for whom, and for what.
+///
+/// ```
+/// use oxmcp::{Server, auth::server::TrustedIssuer, http::{ProtectedResource, StreamableHttp}};
+///
+/// let resource = ProtectedResource::new("https://mcp.example.com/mcp")
+///     .issuer(TrustedIssuer::new("https://auth.example.com"))
+///     .scopes("mcp:use");
+/// let server = Server::new("files", "1.0.0");
+/// let endpoint = StreamableHttp::from(server)
+///     .allowed_hosts(["mcp.example.com"])
+///     .protect(resource.clone());
+/// let app = axum::Router::new()
+///     .route_service("/mcp", endpoint)
+///     .fallback_service(resource.metadata());
+/// # let _: axum::Router = app;
+/// ```
+///
+/// A request without a valid token is answered with 401 and a challenge, which says where the
+/// [metadata](Self::metadata) are that name the issuer. So clients find the way by themselves. Where a token does not suffice for
+/// what a request names, as by [`Tool::scopes`](crate::Tool::scopes), the answer is 403 with all scopes that are needed.
+///
+/// Handlers find the caller in [`RequestContext::principal`](crate::RequestContext::principal). Sessions, states of requests and
+/// resumed streams belong to it.
+///
+/// It is a cheap handle: clones are the same resource, and share what was verified. A setting that is wrong is reported by
+/// [`check`](Self::check), and by [`StreamableHttp::serve`](crate::http::StreamableHttp::serve); nothing is let in with it.
+///
+/// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
+#[derive(Clone)]
+pub struct ProtectedResource {
+    settings: Arc<Settings>,
+    guard: Arc<OnceLock<Result<Arc<Guard>, AuthError>>>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    url: String,
+    audiences: Vec<String>,
+    issuers: Vec<TrustedIssuer>,
+    introspection: Option<Introspection>,
+    /// A verifier of one's own, and the issuers whose tokens it takes.
+    own: Option<(Verify, Vec<String>)>,
+    scopes: ScopeSet,
+    supported: ScopeSet,
+    hierarchy: ScopeHierarchy,
+    clock_skew: u64,
+    dpop: Option<(ProofVerifier, bool)>,
+    name: Option<String>,
+    documentation: Option<String>,
+    is_owned_without_client: bool,
+    keeps_streams: bool,
+    client: Option<Arc<dyn DynHttpClient>>,
+}
+
+impl ProtectedResource {
+    /// The resource at that URL: the one that clients reach the endpoint by, through whatever proxies. Tokens must be for it,
+    /// by their audience. It is never taken from the headers of a request.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                url: url.into(),
+                audiences: Vec::new(),
+                issuers: Vec::new(),
+                introspection: None,
+                own: None,
+                scopes: ScopeSet::new(),
+                supported: ScopeSet::new(),
+                hierarchy: ScopeHierarchy::new(),
+                clock_skew: CLOCK_SKEW,
+                dpop: None,
+                name: None,
+                documentation: None,
+                is_owned_without_client: false,
+                keeps_streams: false,
+                client: None,
+            }),
+            guard: Arc::default(),
+        }
+    }
+
+    /// Takes tokens of an issuer that are verified by its keys. There may be several.
+    #[must_use]
+    pub fn issuer(mut self, issuer: TrustedIssuer) -> Self {
+        self.set().issuers.push(issuer);
+        self
+    }
+
+    /// Asks an issuer about tokens that are none of those above: for tokens that say nothing to anybody else.
+    #[must_use]
+    pub fn introspection(mut self, introspection: Introspection) -> Self {
+        self.set().introspection = Some(introspection);
+        self
+    }
+
+    /// Verifies tokens by a function instead, which keeps by itself what it may keep. `issuers` are named in the metadata.
+    ///
+    /// It is the function's business that a token is for this resource, and has not expired. What it says of a token that it
+    /// refuses is sent to the client.
+    ///
+    /// ```
+    /// use oxmcp::{auth::{AuthError, server::VerifiedToken}, http::ProtectedResource};
+    ///
+    /// # async fn find_user(token: &str) -> Option<String> { None }
+    /// let resource = ProtectedResource::new("https://mcp.example.com/mcp")
+    ///     .verify_with(["https://auth.example.com"], |token| async move {
+    ///         let user = find_user(token.expose()).await;
+    ///         let user = user.ok_or_else(|| AuthError::invalid_token("the token is unknown"))?;
+    ///         let mut token = VerifiedToken::new("https://auth.example.com");
+    ///         token.subject = Some(user);
+    ///         Ok(token)
+    ///     });
+    /// ```
+    #[must_use]
+    pub fn verify_with<S, F, Fut>(mut self, issuers: impl IntoIterator<Item = S>, verify: F) -> Self
+    where
+        S: Into<String>,
+        F: Fn(Secret) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<VerifiedToken, AuthError>> + Send + 'static,
+    {
+        let verify: Verify = Arc::new(move |token| Box::pin(verify(token)));
+        let issuers = issuers.into_iter().map(Into::into).collect();
+        self.set().own = Some((verify, issuers));
+        self
+    }
+
+    /// Takes tokens for this audience as well, beside those for the URL: some issuers name a resource as they like.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.set().audiences.push(audience.into());
+        self
+    }
+
+    /// The scopes that every request needs, with spaces between them. Clients ask for these first.
+    #[must_use]
+    pub fn scopes(mut self, scopes: &str) -> Self {
+        self.set().scopes = ScopeSet::parse(scopes);
+        self
+    }
+
+    /// All scopes that there are, with spaces between them, for the metadata, where some are needed by some operations alone.
+    #[must_use]
+    pub fn scopes_supported(mut self, scopes: &str) -> Self {
+        self.set().supported = ScopeSet::parse(scopes);
+        self
+    }
+
+    /// A scope that implies others, and what these imply.
+    #[must_use]
+    pub fn scope_implies(mut self, scope: &str, implied: &str) -> Self {
+        let settings = self.set();
+        let hierarchy = std::mem::take(&mut settings.hierarchy);
+        settings.hierarchy = hierarchy.implies(scope, implied.split_whitespace());
+        self
+    }
+
+    /// Seconds that clocks may differ by, 60 by default.
+    #[must_use]
+    pub fn clock_skew(mut self, seconds: u64) -> Self {
+        self.set().clock_skew = seconds;
+        self
+    }
+
+    /// Takes tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)) as well, which are of no use to
+    /// whoever steals them. A proof can be used once on each node.
+    #[must_use]
+    pub fn dpop(mut self, proofs: ProofVerifier) -> Self {
+        self.set().dpop = Some((proofs, false));
+        self
+    }
+
+    /// Takes no others than those.
+    #[must_use]
+    pub fn require_dpop(mut self, proofs: ProofVerifier) -> Self {
+        self.set().dpop = Some((proofs, true));
+        self
+    }
+
+    /// A name for people, in the metadata.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.set().name = Some(name.into());
+        self
+    }
+
+    /// A page for developers, in the metadata.
+    #[must_use]
+    pub fn documentation(mut self, url: impl Into<String>) -> Self {
+        self.set().documentation = Some(url.into());
+        self
+    }
+
+    /// Lets what a user has made with one client be found with every other: for servers whose users register a new client with
+    /// each login.
+    #[must_use]
+    pub fn owner_without_client(mut self) -> Self {
+        self.set().is_owned_without_client = true;
+        self
+    }
+
+    /// Lets streams outlast the token that they were opened with. By default those that clients listen to end with it, and are
+    /// opened anew with a fresh one; calls are never cut. That is for servers whose clients cannot do so.
+    #[must_use]
+    pub fn keep_streams(mut self) -> Self {
+        self.set().keeps_streams = true;
+        self
+    }
+
+    /// Asks issuers with this client, in place of one that connects as the system has it.
+    #[must_use]
+    pub fn http_client(mut self, client: impl HttpClient) -> Self {
+        self.set().client = Some(Arc::new(client));
+        self
+    }
+
+    fn set(&mut self) -> &mut Settings {
+        self.guard = Arc::default();
+        Arc::make_mut(&mut self.settings)
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// Says what is wrong: a URL that is not https (http is for loopback), no issuer, one that is there twice.
+    pub fn check(&self) -> Result<()> {
+        self.guard().map(drop)
+    }
+
+    /// The paths where clients look for the metadata: the one that its challenges name, and that of the whole host, which is
+    /// the right one only where the host has no other protected resource.
+    ///
+    /// ```
+    /// use oxmcp::http::ProtectedResource;
+    ///
+    /// let resource = ProtectedResource::new("https://mcp.example.com/mcp");
+    /// assert_eq!(resource.metadata_paths(), [
+    ///     "/.well-known/oauth-protected-resource/mcp",
+    ///     "/.well-known/oauth-protected-resource",
+    /// ]);
+    /// ```
+    #[must_use]
+    pub fn metadata_paths(&self) -> Vec<String> {
+        let urls = protected_resource_metadata_urls(&self.settings.url).unwrap_or_default();
+        let uris = urls.iter().filter_map(|url| url.parse::<Uri>().ok());
+        uris.map(|uri| uri.path().to_owned()).collect()
+    }
+
+    /// Refuses a token from now on, though it may be valid: where this program has learnt that it was revoked. Other nodes know
+    /// nothing of that.
+    ///
+    /// # Errors
+    /// Where a setting is wrong.
+    pub fn forget(&self, token: &Secret) -> Result<()> {
+        self.guard()?.forget(token);
+        Ok(())
+    }
+
+    /// What requests must pass.
+    ///
+    /// # Errors
+    /// Where a setting is wrong.
+    pub(in crate::http) fn guard(&self) -> Result<&Arc<Guard>> {
+        let guard = self
+            .guard
+            .get_or_init(|| self.settings.guard().map(Arc::new));
+        guard
+            .as_ref()
+            .map_err(|error| Error::misuse(format!("the endpoint cannot be protected: {error}")))
+    }
+}
+
+impl Settings {
+    fn guard(&self) -> Result<Guard, AuthError> {
+        let audiences = std::iter::once(&self.url).chain(&self.audiences);
+        let mut verifier = TokenVerifier::new(audiences)?.clock_skew(self.clock_skew);
+        for issuer in &self.issuers {
+            verifier = verifier.issuer(issuer.clone())?;
+        }
+        if let Some(introspection) = &self.introspection {
+            verifier = verifier.introspection(introspection.clone());
+        }
+        let own = self
+            .own
+            .iter()
+            .flat_map(|(_, issuers)| issuers.iter().map(String::as_str));
+        let issuers: Vec<&str> = verifier.issuers().chain(own).collect();
+        let mut resource = ResourceServer::new(&self.url, issuers)?
+            .scopes(self.scopes.clone())
+            .hierarchy(self.hierarchy.clone());
+        if !self.supported.is_empty() {
+            resource = resource.scopes_supported(&self.supported);
+        }
+        if let Some(name) = &self.name {
+            resource = resource.name(name);
+        }
+        if let Some(url) = &self.documentation {
+            resource = resource.documentation(url);
+        }
+        resource = match &self.dpop {
+            None => resource,
+            Some((proofs, false)) => resource.dpop(proofs.clone()),
+            Some((proofs, true)) => resource.require_dpop(proofs.clone()),
+        };
+        let client = self.client.clone();
+        Ok(Guard {
+            resource,
+            verifier: RwLock::new(verifier),
+            own: self.own.as_ref().map(|(verify, _)| Arc::clone(verify)),
+            client: client.unwrap_or_else(|| Arc::new(DefaultClient::new())),
+            is_owned_without_client: self.is_owned_without_client,
+            stream_skew: (!self.keeps_streams).then_some(self.clock_skew),
+            proofs: Mutex::new(ReplayCache::default()),
+            fetched: Notify::new(),
+        })
+    }
+}
+
+opaque_debug!(ProtectedResource, |it| { url: it.settings.url });

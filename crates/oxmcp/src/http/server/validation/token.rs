@@ -1,0 +1,101 @@
+//! The access token of a request: whether it lets the request in, and is enough for what its message names.
+
+use http::{StatusCode, request::Parts};
+use oxmcp_auth::ScopeSet;
+use oxmcp_json::Cursor;
+use oxmcp_protocol::internal::{Envelope, Params, RequestParams};
+
+use super::{access::Policy, run::check_access};
+use crate::{
+    error::Error,
+    http::{
+        protection::ProtectedResource,
+        server::response::{self, Refused},
+    },
+    server::Features,
+};
+
+/// Lets a request in that comes from where it may, and bears a token that the resource takes. Its extensions say then who has
+/// sent it.
+///
+/// # Errors
+/// How it is refused; or the metadata of the resource, if it asks for these.
+pub(in crate::http::server) async fn admit(
+    resource: &ProtectedResource,
+    policy: &Policy,
+    parts: &mut Parts,
+) -> Result<(), Refused> {
+    let checked = policy.check().and_then(|()| resource.guard());
+    let guard = checked.map_err(|error| {
+        tracing::error!(%error, "the endpoint was put together wrongly");
+        let why = Error::internal("the server was put together wrongly; its log says how");
+        response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
+    })?;
+    if let Some(metadata) = resource.metadata_response(parts) {
+        return Err(Box::new(metadata));
+    }
+    check_access(policy, parts)?;
+    guard.admit(parts).await
+}
+
+/// Whether the token of a request is enough for its message.
+///
+/// # Errors
+/// How it is refused.
+pub(in crate::http::server) fn check_scopes(
+    resource: Option<&ProtectedResource>,
+    features: &Features,
+    parts: &Parts,
+    message: &Envelope<'_, RequestParams<'_>>,
+) -> Result<(), Refused> {
+    check(resource, parts, &features.needed_scopes(message))
+}
+
+/// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
+/// is no message needs nothing, and is answered as such.
+///
+/// # Errors
+/// How it is refused.
+pub(in crate::http::server) fn check_scopes_of_body(
+    resource: Option<&ProtectedResource>,
+    features: &Features,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<(), Refused> {
+    let mut needed = ScopeSet::new();
+    let mut add = |message: &str| {
+        let mut params = RequestParams::UNREAD;
+        if let Ok(message) = Envelope::parse_str(message, &mut params) {
+            needed = needed.union(&features.needed_scopes(&message));
+        }
+    };
+    let text = str::from_utf8(body).unwrap_or_default();
+    if text.trim_ascii_start().starts_with('[') {
+        // An array that cannot be read to its end is not served.
+        let _ = Cursor::new(text).items(|cursor| {
+            add(cursor.value()?.get());
+            Ok(())
+        });
+    } else {
+        add(text);
+    }
+    check(resource, parts, &needed)
+}
+
+fn check(
+    resource: Option<&ProtectedResource>,
+    parts: &Parts,
+    needed: &ScopeSet,
+) -> Result<(), Refused> {
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let guard = resource.and_then(|resource| resource.guard().ok());
+    let guard = guard.ok_or_else(|| {
+        let why = Error::invalid_request(format!(
+            "this needs the scopes {needed}, and the endpoint takes no access tokens (StreamableHttp::protect)"
+        ));
+        response::refuse(StatusCode::FORBIDDEN, None, &why)
+    })?;
+    guard.check_operation(parts, needed)
+}
