@@ -36,7 +36,7 @@ mod server;
 #[cfg(feature = "auth")]
 pub use client::{
     AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
-    TokenStore,
+    TokenStore, TokenStoreLock,
 };
 #[cfg(feature = "http-client")]
 pub use client::{

@@ -26,7 +26,7 @@ pub use halves::{EndpointReader, EndpointWriter};
 #[cfg(feature = "auth")]
 pub use login::{
     AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
-    TokenStore,
+    TokenStore, TokenStoreLock,
 };
 pub use reconnect::retry::Reconnect;
 #[cfg(all(feature = "auth", feature = "http-server"))]

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use http::{HeaderMap, HeaderValue};
@@ -11,7 +12,7 @@ use oxmcp_auth::{
     client::{CredentialKey, Credentials, Refusal, StepUps, TokenRequest, TokenType, Tokens},
     dpop::ProofKey,
 };
-use tokio::task::JoinError;
+use tokio::{task::JoinError, time::Instant};
 use url::Url;
 
 use crate::{
@@ -32,6 +33,8 @@ use crate::{
 
 /// How many seconds before its end a token is refreshed.
 const EARLY: u64 = 2;
+/// How long tokens count as new: a server that refuses them would refuse the next ones.
+const NEW: Duration = Duration::from_secs(30);
 /// How often a request is refused for want of a token, or for one that is not valid, until that is the answer: without a token,
 /// and once with a new one.
 const MAX_UNAUTHORIZED: usize = 2;
@@ -59,6 +62,8 @@ struct State {
     credentials: Option<Arc<Credentials>>,
     /// The challenge that the server gave last, which says where its metadata is.
     challenge: Option<Challenge>,
+    /// When the tokens came, and whether a refresh brought them.
+    obtained: Option<(Instant, bool)>,
     /// The nonce that the MCP server gave last.
     nonce: Option<String>,
     step_ups: StepUps,
@@ -146,11 +151,19 @@ impl Authorizer for LoginEngine {
                     return Ok(false);
                 }
                 let failure = shared.state.lock().failure.as_ref().map(Error::copy);
-                if let Some(failure) = failure.filter(|_| refused.operation.is_empty()) {
+                let is_background =
+                    refused.operation.is_empty() || refused.operation.starts_with("notifications/");
+                if let Some(failure) = failure.filter(|_| is_background) {
                     // What a program does by itself must not ask a person again and again.
                     return Err(failure);
                 }
-                let is_new = refused.refused_before > 0;
+                let obtained = shared.state.lock().obtained;
+                let obtained = obtained.filter(|(at, _)| at.elapsed() < NEW);
+                let is_new = refused.refused_before > 0 && obtained.is_some();
+                if is_new && obtained.is_some_and(|(_, is_refreshed)| !is_refreshed) {
+                    // Somebody has just logged in, and another login would bring nothing better.
+                    return Ok(false);
+                }
                 let reason = Reason::Refused { challenge, is_new };
                 shared.fly(reason, sent.as_ref()).await.map(|()| true)
             }
@@ -297,7 +310,7 @@ impl Shared {
         };
         let challenge = {
             let mut state = self.state.lock();
-            state.challenge = challenge.or(state.challenge.take());
+            state.challenge = challenge.or_else(|| state.challenge.take());
             state.challenge.clone()
         };
         let flow = Flow {
@@ -310,7 +323,7 @@ impl Shared {
             waits: &self.waits,
         };
         let credentials = flow.run().await?;
-        self.keep(credentials).await
+        self.keep(credentials, false).await
     }
 
     /// Refreshes the tokens. Returns whether there are new ones; `false` where a login is needed.
@@ -318,6 +331,8 @@ impl Shared {
         let Some(before) = before else {
             return Ok(false);
         };
+        let key = self.key(before);
+        let _lock = self.login.store.lock_boxed(&key).await?;
         if self.adopt(before).await? {
             return Ok(true);
         }
@@ -338,7 +353,7 @@ impl Shared {
             Ok(new) => {
                 let mut credentials = before.clone();
                 credentials.tokens = Some(tokens.refreshed(new));
-                self.keep(credentials).await?;
+                self.keep(credentials, true).await?;
                 Ok(true)
             }
             // Another process may have been quicker.
@@ -357,14 +372,16 @@ impl Shared {
         let is_good = stored.tokens.as_ref();
         let is_good = is_good.is_some_and(|it| !it.expires_within(EARLY, now()));
         if is_newer && is_good {
-            self.state.lock().credentials = Some(Arc::new(stored));
+            let mut state = self.state.lock();
+            state.credentials = Some(Arc::new(stored));
+            state.obtained = Some((Instant::now(), true));
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Keeps credentials here and in the store.
-    async fn keep(&self, credentials: Credentials) -> Result<()> {
+    async fn keep(&self, credentials: Credentials, is_refreshed: bool) -> Result<()> {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
         let before = before.map(|it| self.key(&it));
@@ -374,7 +391,11 @@ impl Shared {
             .tokens
             .filter(|it| it.token_type == TokenType::Bearer);
         let text = stored.to_json();
-        self.state.lock().credentials = Some(Arc::new(credentials));
+        {
+            let mut state = self.state.lock();
+            state.credentials = Some(Arc::new(credentials));
+            state.obtained = Some((Instant::now(), is_refreshed));
+        }
         self.login.store.save_boxed(&key, text).await?;
         match before.filter(|before| *before != key) {
             // The server has another authorization server now.

@@ -22,7 +22,7 @@ mod token_store;
 
 pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};
 pub use settings::{AssertionRequest, Login};
-pub use token_store::{MemoryTokenStore, TokenStore};
+pub use token_store::{MemoryTokenStore, TokenStore, TokenStoreLock};
 
 pub(super) use authorized_client::AuthorizedClient;
 pub(super) use authorizer::DynAuthorizer;

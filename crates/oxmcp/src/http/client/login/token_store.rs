@@ -1,6 +1,6 @@
 //! Stores of credentials.
 
-use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc};
 
 use oxmcp_auth::{Secret, client::CredentialKey};
 
@@ -37,6 +37,16 @@ pub trait TokenStore: Send + Sync + 'static {
     /// It is forgotten or kept.
     fn remove(&self, key: &CredentialKey) -> impl Future<Output = Result<()>> + Send;
 
+    /// Waits until nobody else holds the lock of a key, in any process that shares the store, and holds it until what is returned
+    /// is dropped. A refresh token is used once, so tokens are refreshed under the lock alone.
+    ///
+    /// # Errors
+    /// Where the lock cannot be had: then the tokens are not refreshed.
+    ///
+    /// # Cancel safety
+    /// Where the future is dropped, the lock is not held.
+    fn lock(&self, key: &CredentialKey) -> impl Future<Output = Result<TokenStoreLock>> + Send;
+
     /// The keys of a user.
     ///
     /// # Errors
@@ -45,6 +55,27 @@ pub trait TokenStore: Send + Sync + 'static {
     /// # Cancel safety
     /// Listing changes nothing.
     fn keys(&self, user: &str) -> impl Future<Output = Result<Vec<CredentialKey>>> + Send;
+}
+
+/// The lock of a key in a [`TokenStore`], for as long as it lives.
+pub struct TokenStoreLock {
+    _guard: Box<dyn Send>,
+}
+
+impl TokenStoreLock {
+    /// A lock that is held by a guard.
+    #[must_use]
+    pub fn new(guard: impl Send + 'static) -> Self {
+        Self {
+            _guard: Box::new(guard),
+        }
+    }
+}
+
+impl fmt::Debug for TokenStoreLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenStoreLock")
+    }
 }
 
 /// Credentials in memory. Clones share them.
@@ -57,7 +88,11 @@ pub trait TokenStore: Send + Sync + 'static {
 /// # let _ = endpoint;
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct MemoryTokenStore(Arc<Mutex<BTreeMap<CredentialKey, Secret>>>);
+pub struct MemoryTokenStore {
+    kept: Arc<Mutex<BTreeMap<CredentialKey, Secret>>>,
+    /// One lock is enough for all keys of a process.
+    lock: Arc<tokio::sync::Mutex<()>>,
+}
 
 impl MemoryTokenStore {
     /// An empty store.
@@ -69,21 +104,27 @@ impl MemoryTokenStore {
 
 impl TokenStore for MemoryTokenStore {
     async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
-        Ok(self.0.lock().get(key).cloned())
+        Ok(self.kept.lock().get(key).cloned())
     }
 
     async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
-        self.0.lock().insert(key.clone(), text);
+        self.kept.lock().insert(key.clone(), text);
         Ok(())
     }
 
     async fn remove(&self, key: &CredentialKey) -> Result<()> {
-        self.0.lock().remove(key);
+        self.kept.lock().remove(key);
         Ok(())
     }
 
+    async fn lock(&self, _: &CredentialKey) -> Result<TokenStoreLock> {
+        Ok(TokenStoreLock::new(
+            Arc::clone(&self.lock).lock_owned().await,
+        ))
+    }
+
     async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
-        let all = self.0.lock();
+        let all = self.kept.lock();
         Ok(all.keys().filter(|it| it.user == user).cloned().collect())
     }
 }
@@ -95,6 +136,7 @@ pub(super) trait DynTokenStore: Send + Sync {
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Option<Secret>>;
     fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, ()>;
     fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, ()>;
+    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, TokenStoreLock>;
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Vec<CredentialKey>>;
 }
 
@@ -109,6 +151,10 @@ impl<S: TokenStore> DynTokenStore for S {
 
     fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, ()> {
         Box::pin(self.remove(key))
+    }
+
+    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, TokenStoreLock> {
+        Box::pin(self.lock(key))
     }
 
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Vec<CredentialKey>> {

@@ -131,12 +131,15 @@ impl Kind {
         let [a, b, c, _] = address.octets();
         match (a, b, c) {
             (127, ..) => Self::Loopback,
-            (10, ..) | (172, 16..=31, _) | (192, 168, _) => Self::Private,
-            // Of providers, behind their translators.
-            (100, 64..=127, _) => Self::Private,
+            // The last are those of providers, behind their translators.
+            (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => Self::Private,
             (169, 254, _) => Self::LinkLocal,
-            (0 | 224.., ..) | (192, 0, 0 | 2) | (198, 18 | 19, _) | (198, 51, 100) => Self::Other,
-            (203, 0, 113) | (192, 88, 99) => Self::Other,
+            (0 | 224.., ..)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (198, 18 | 19, _)
+            | (198, 51, 100)
+            | (203, 0, 113) => Self::Other,
             _ => Self::Public,
         }
     }
