@@ -66,7 +66,7 @@
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | what a client asks, and of whom |
 //! | [`CacheOptions`], [`CacheMode`] | what a client keeps of the answers, and for how long |
-//! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
+//! | [`RequestContext`], [`Principal`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | asking the user, a model, or for the roots, in the middle of a request |
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
@@ -183,7 +183,7 @@ pub use server::{
     prompt, resource, tool,
 };
 pub use session::{
-    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
+    Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
