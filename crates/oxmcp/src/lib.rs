@@ -66,7 +66,7 @@
 //! | [`Completer`] | what the arguments of prompts could be, while they are typed |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | what a client asks, and of whom |
 //! | [`CacheOptions`], [`CacheMode`] | what a client keeps of the answers, and for how long |
-//! | [`RequestContext`] | what a handler knows of its request: progress, cancellation, the caller |
+//! | [`RequestContext`], [`Principal`] | what a handler knows of its request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | asking the user, a model, or for the roots, in the middle of a request |
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
@@ -183,30 +183,31 @@ pub use server::{
     prompt, resource, tool,
 };
 pub use session::{
-    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
+    Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;
 pub use transport::{in_memory, stdio};
 
-/// The traits of what is given to the SDK: they say what is allowed, and programs rarely name them.
-///
-/// The types of Rust implement them. A page here is where a function's bound leads to, and says what can stand there.
-///
-/// | | |
-/// |---|---|
-/// | [`Handler`], [`HandlerFuture`], [`HandlerContext`] | functions that can be handlers |
-/// | [`StateArguments`], [`SharedAs`], [`OfState`] | handlers that share a state |
-/// | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | what tools take, return and fail with |
-/// | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | what prompts take and return |
-/// | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | what resources and templates take and return |
-/// | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | what completes, takes and returns |
-/// | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | what the handlers of clients take and return |
-/// | [`IntoError`] | what handlers that are none of tools fail with |
-/// | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
-/// | [`Questions`] | several questions that are asked at once |
 pub mod traits {
+    //! The traits of what is given to the SDK: they say what is allowed, and programs rarely name them.
+    //!
+    //! The types of Rust implement them. A page here is where a function's bound leads to, and says what can stand there.
+    //!
+    //! | | |
+    //! |---|---|
+    //! | [`Handler`], [`HandlerFuture`], [`HandlerContext`] | functions that can be handlers |
+    //! | [`StateArguments`], [`SharedAs`], [`OfState`] | handlers that share a state |
+    //! | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | what tools take, return and fail with |
+    //! | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | what prompts take and return |
+    //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | what resources and templates take and return |
+    //! | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | what completes, takes and returns |
+    //! | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | what the handlers of clients take and return |
+    //! | [`IntoError`] | what handlers that are none of tools fail with |
+    //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
+    //! | [`Questions`] | several questions that are asked at once |
+
     #[cfg(feature = "client")]
     pub use crate::client::{
         AnswerArguments, IntoCreateMessageResult, IntoElicitResult, IntoPromptArguments,

@@ -66,6 +66,7 @@ impl Run {
             side,
             scenario,
             revision,
+            is_extension: _,
         } = self;
         format!("run just that: cargo xtask conformance {side} '{scenario} {revision}'")
     }

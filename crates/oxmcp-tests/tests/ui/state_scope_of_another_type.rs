@@ -16,16 +16,9 @@ async fn status(_db: Arc<Db>) -> &'static str {
     "up"
 }
 
-/// Tell the time.
-#[oxmcp::tool]
-async fn now() -> &'static str {
-    "ten past two"
-}
-
 fn main() {
     let _ = Server::new("database", "1.0.0").state("a database", |s| {
         s.tool(query::tool)
             .tool(Tool::new("status", "Tell whether it is up", s.with_state(status)))
-            .tool(now::tool)
     });
 }

@@ -384,7 +384,7 @@ impl RequestContext {
     /// The caller, where authentication has established one. `None` over stdio, and on endpoints that take anybody.
     ///
     /// ```
-    /// use oxmcp::{RequestContext, Tool, http::Principal};
+    /// use oxmcp::{Principal, RequestContext, Tool};
     ///
     /// let tool = Tool::new("whoami", "Say who is calling", |cx: RequestContext| async move {
     ///     cx.principal().map_or("nobody", Principal::as_str).to_owned()

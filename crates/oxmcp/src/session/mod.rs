@@ -36,5 +36,4 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
-#[cfg(feature = "http-server")]
 pub use principal::Principal;

@@ -9,7 +9,7 @@ use std::{
 #[cfg(feature = "auth")]
 use oxmcp_auth::server::VerifiedToken;
 
-/// The caller of a request, as authentication has established it: [`ProtectedResource`](crate::http::ProtectedResource), or a
+/// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a
 /// middleware of your own in front of the endpoint, which puts one into the extensions of each request.
 ///
 /// Sessions are then bound to it: whoever else names the id of a session gets 404, as if there were none; and no principal has
@@ -22,7 +22,7 @@ use oxmcp_auth::server::VerifiedToken;
 /// where clients should not share sessions; never the token, which changes.
 ///
 /// ```
-/// use oxmcp::http::Principal;
+/// use oxmcp::Principal;
 ///
 /// # let mut request = http::Request::new(());
 /// let subject = "https://login.example.com|alice"; // as the token says, once its signature was checked

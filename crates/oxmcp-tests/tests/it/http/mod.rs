@@ -1,5 +1,7 @@
 //! MCP over HTTP: the endpoint of a server, the client, both together, attacks and load.
 
+#[cfg(feature = "http-server")]
+pub(crate) mod attack_table;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod attacks;
 #[cfg(feature = "http-client")]
@@ -8,6 +10,8 @@ mod client;
 mod end_to_end;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod load;
+#[cfg(feature = "http-server")]
+mod mounts;
 #[cfg(feature = "http-server")]
 mod server;
 #[cfg(feature = "http-server")]

@@ -8,11 +8,14 @@
 //! | `circles` | no circle of imports, over `modules` (names of a crate) and `tokens` |
 //! | `rooms` | entries of a folder, lengths, headers, `mod.rs` |
 //! | `code` | one place for revisions and errors; no `unwrap`, no stray output |
+//! | `attacks` | the transports of each test of an attack |
 //! | `documents` | documents, examples and links to the specification |
 //! | `source` | the files that the rules read |
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[cfg(feature = "http-server")]
+mod attacks;
 mod circles;
 mod code;
 mod crates;

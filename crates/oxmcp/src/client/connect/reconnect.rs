@@ -75,7 +75,7 @@ impl ClientSession {
     fn other(&self, connection: &Arc<Connection>) -> Option<Self> {
         let is_open = !connection.is_closing() && !connection.is_cut();
         let is_other = !Arc::ptr_eq(connection, self.connection());
-        ClientSession::of(connection).filter(|_| is_open && is_other)
+        Self::of(connection).filter(|_| is_open && is_other)
     }
 
     /// Asks the server for what another session has asked for.

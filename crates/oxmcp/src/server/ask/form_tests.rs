@@ -16,11 +16,13 @@ struct Booking {
     mail: Option<String>,
     guests: u8,
     #[serde(default)]
+    #[schemars(title = "Quiet, please")]
     quiet: bool,
     /// Where to sit
     place: Place,
     meals: Vec<Meal>,
-    #[schemars(range(min = 0.5, max = 2.5))]
+    /// How long
+    #[schemars(range(min = 0.5, max = 2.5), extend("default" = 1.5))]
     hours: f64,
 }
 
@@ -82,8 +84,10 @@ fn a_struct_is_a_form() {
         },
         "hours": {
           "type": "number",
+          "description": "How long",
           "minimum": 0.5,
-          "maximum": 2.5
+          "maximum": 2.5,
+          "default": 1.5
         },
         "mail": {
           "type": "string",
@@ -91,6 +95,7 @@ fn a_struct_is_a_form() {
         },
         "quiet": {
           "type": "boolean",
+          "title": "Quiet, please",
           "default": false
         }
       },

@@ -10,8 +10,11 @@ use serde::Serialize;
 use super::Topics;
 use crate::session::connection::Connection;
 
+/// Whether a set of topics has a list.
+type HasList = fn(&SubscriptionFilter) -> bool;
+
 /// The notification of each list, and whether a set of topics has it.
-pub(super) const LISTS: [(&str, fn(&SubscriptionFilter) -> bool); 3] = [
+pub(super) const LISTS: [(&str, HasList); 3] = [
     (ToolListChanged::NAME, |lists| lists.tools_list_changed),
     (PromptListChanged::NAME, |lists| lists.prompts_list_changed),
     (ResourceListChanged::NAME, |lists| {
@@ -23,7 +26,7 @@ pub(super) const LISTS: [(&str, fn(&SubscriptionFilter) -> bool); 3] = [
 pub(super) struct WrittenChanges<'a> {
     changed: &'a Topics,
     /// Those of `LISTS` that are changed.
-    lists: Vec<(fn(&SubscriptionFilter) -> bool, Message)>,
+    lists: Vec<(HasList, Message)>,
     /// In the order of the URIs.
     uris: Vec<Message>,
 }

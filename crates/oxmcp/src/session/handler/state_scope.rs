@@ -52,14 +52,14 @@ impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
     }
 }
 
-/// What a [`StateScope`] adds: a `Feature` as it is, or a function of the state that makes one, as the attributes write it
-/// (`query::tool`).
+/// What a [`StateScope`] adds: a `Feature` as it is, or a function that makes one, of the state or of nothing, as the attributes
+/// write it (`query::tool`).
 ///
-/// You do not need to worry about `Marker`: it tells the two apart.
+/// You do not need to worry about `Marker`: it tells these apart.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` makes no `{Feature}` of a state that is a `{State}`",
     label = "neither a `{Feature}` nor a function of `{State}` that returns one",
-    note = "give what an attribute makes of a function, `query::tool`, whose `#[state]` is a `{State}`, or without one `query::tool()`",
+    note = "give what an attribute makes of a function, as `query::tool`, whose one `#[state]` is a `{State}`",
     note = "by hand the handler gets the state by `s.with_state(handler)`, and is `async fn({State}, Input) -> Output`"
 )]
 pub trait OfState<Feature, State, Marker> {
@@ -77,6 +77,12 @@ impl<Feature, State> OfState<Feature, State, ()> for Feature {
 impl<Feature, State, F: FnOnce(State) -> Feature> OfState<Feature, State, (State,)> for F {
     fn of_state(self, state: State) -> Feature {
         self(state)
+    }
+}
+
+impl<Feature, State, F: FnOnce() -> Feature> OfState<Feature, State, fn()> for F {
+    fn of_state(self, _state: State) -> Feature {
+        self()
     }
 }
 

@@ -126,17 +126,24 @@ impl<State: Clone + Send + Sync + 'static> SharedAs<State> for State {
     }
 }
 
-/// No state of any handler. That any type is said to be shared as it lets the compiler look at what a handler takes first, before it
-/// says that the state is not that: else it tells of two types that differ, without a word on handlers.
+/// No state of any handler. That everything can be given as it, in two forms, makes the compiler look at what a handler takes first
+/// before it says that the state is not that: else it tells of two types that differ, without a word on handlers.
 #[doc(hidden)]
-#[expect(unnameable_types, reason = "only an implementation mentions it")]
+#[expect(unnameable_types, reason = "only implementations mention it")]
 #[derive(Debug)]
-pub enum NoState {}
+pub enum NoState<const FORM: bool> {}
 
 #[diagnostic::do_not_recommend]
-impl<Any: Send + Sync + 'static> SharedAs<NoState> for Any {
-    fn share(&self) -> NoState {
-        unreachable!("nothing takes it, since there is none")
+impl<Any: Send + Sync + 'static> SharedAs<NoState<false>> for Any {
+    fn share(&self) -> NoState<false> {
+        unreachable!("no handler takes it")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<Any: Send + Sync + 'static> SharedAs<NoState<true>> for Any {
+    fn share(&self) -> NoState<true> {
+        unreachable!("no handler takes it")
     }
 }
 

@@ -123,7 +123,6 @@ async fn what_a_tool_wraps_has_one_shape_in_every_revision() {
         assert_eq!(
             schema,
             json!({
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "type": "object",
                 "properties": {"result": {
                     "type": "array",

@@ -20,13 +20,10 @@ use oxmcp::{
     http::{Principal, StreamableHttp},
 };
 use serde_json::{Value, json};
-use tokio::{
-    sync::Notify,
-    time::{sleep, timeout},
-};
-use tower::ServiceExt;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::{
+    http::mounts::{Target, mounts},
     http::server::peer::{
         Events, LEGACY, Session, builder, call_modern, header, initialize, json, modern_builder,
         send,
@@ -34,124 +31,164 @@ use crate::{
     support::{calculator, modern, request},
 };
 
+/// Longer than anything takes: what never comes must not hang a test.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// As much as clients put into a frame of HTTP/2: for thousands of tiny ones the connection is closed instead.
+const PART: &[u8] = &[b' '; 10_000];
+
 fn limited(limits: Limits) -> StreamableHttp {
     StreamableHttp::from(calculator().limits(limits.clone())).limits(limits)
 }
 
 #[tokio::test]
 async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
-    let endpoint = limited(Limits::default().http(|http| http.max_body_bytes(1000)));
-    let session = Session::open(&endpoint).await;
-    let message = modern(1, "tools/list", json!({}));
-    let ping = request(1, "ping", json!({}));
-    let kinds = || {
-        [
-            (modern_builder(&message), &message),
-            (session.builder("POST"), &ping),
-        ]
-    };
-    for (builder, message) in kinds() {
-        let fits = format!("{:1000}", message.to_string());
-        let status = send(&endpoint, builder, fits).await.status();
-        assert_eq!(status, StatusCode::OK);
-    }
-    for (builder, message) in kinds() {
-        let longer = format!("{:1001}", message.to_string());
-        let refused = send(&endpoint, builder, longer).await;
-        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
-        assert!(json(refused).await["error"]["code"].is_i64());
-    }
-    for (builder, _) in kinds() {
-        // What it says of its length is believed where that is too much,
-        let says = builder.header("content-length", "99999999999999999999");
-        let status = send(&endpoint, says, "{}").await.status();
-        assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    }
-    for (builder, _) in kinds() {
-        // and not where it is not, nor is one waited for that never ends.
-        let taken = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&taken);
-        let part = move || {
-            counted.fetch_add(100, Ordering::Relaxed);
-            Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b' '; 100])))
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(
+                Limits::default().http(|http| http.max_body_bytes(1000)),
+            ))
+            .await;
+        let session = Session::open(&endpoint).await;
+        let message = modern(1, "tools/list", json!({}));
+        let ping = request(1, "ping", json!({}));
+        let kinds = || {
+            [
+                (modern_builder(&message), &message),
+                (session.builder("POST"), &ping),
+            ]
         };
-        let endless = StreamBody::new(stream::repeat_with(part));
-        let request = builder.header("content-length", "10").body(endless);
-        let response = endpoint.clone().oneshot(request.unwrap()).await.unwrap();
-        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
-        assert!(taken.load(Ordering::Relaxed) <= 1200);
+        for (builder, message) in kinds() {
+            let fits = format!("{:1000}", message.to_string());
+            let status = send(&endpoint, builder, fits).await.status();
+            assert_eq!(status, StatusCode::OK);
+        }
+        for (builder, message) in kinds() {
+            let longer = format!("{:1001}", message.to_string());
+            let refused = send(&endpoint, builder, longer).await;
+            assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+            assert!(json(refused).await["error"]["code"].is_i64());
+        }
+        for (builder, _) in kinds() {
+            // What it says of its length is believed where that is too much,
+            let never = stream::pending::<Result<Frame<Bytes>, Infallible>>();
+            let says = builder
+                .header("content-length", "999999999999")
+                .body(StreamBody::new(never));
+            let response = endpoint.respond(says.unwrap()).await;
+            assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        for (builder, _) in kinds() {
+            // and where it says nothing, the end is not waited for.
+            let taken = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&taken);
+            let part = move || {
+                counted.fetch_add(PART.len(), Ordering::Relaxed);
+                Ok::<_, Infallible>(Frame::data(Bytes::from_static(PART)))
+            };
+            let endless = builder
+                .body(StreamBody::new(stream::repeat_with(part)))
+                .unwrap();
+            let response = endpoint.respond(endless).await;
+            assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+            // What waits in sockets.
+            assert!(taken.load(Ordering::Relaxed) <= 64 << 20);
+        }
     }
 }
 
 #[tokio::test]
 async fn attack_7_there_are_no_more_streams_than_the_limit() {
-    let endpoint = limited(Limits::default().http(|http| http.max_streams(2)));
-    let (one, two, three) = (
-        Session::open(&endpoint).await,
-        Session::open(&endpoint).await,
-        Session::open(&endpoint).await,
-    );
-    let first = Events::of(one.get().await);
-    let _second = Events::of(two.get().await);
-    for _ in 0..3 {
-        // Those that are refused do not count.
-        assert_eq!(one.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(three.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(Limits::default().http(|http| http.max_streams(2))))
+            .await;
+        let (one, two, three) = (
+            Session::open(&endpoint).await,
+            Session::open(&endpoint).await,
+            Session::open(&endpoint).await,
+        );
+        let first = Events::of(one.get().await);
+        let _second = Events::of(two.get().await);
+        for _ in 0..3 {
+            // Those that are refused do not count.
+            assert_eq!(one.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(three.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
+        drop(first);
+        // Its place is free as soon as what served it has seen that.
+        while three.get().await.status() != StatusCode::OK {
+            tokio::task::yield_now().await;
+        }
     }
-    drop(first);
-    Events::of(three.get().await);
 }
 
-async fn listen(endpoint: &StreamableHttp) -> http::Response<oxmcp::http::ResponseBody> {
+async fn listen(endpoint: &impl Target) -> http::Response<oxmcp::http::ResponseBody> {
     let params = json!({"notifications": {"toolsListChanged": true}});
     call_modern(endpoint, "subscriptions/listen", params).await
 }
 
 #[tokio::test]
 async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
-    let endpoint = limited(Limits::default().http(|http| http.max_streams(2)));
-    let mut first = Events::of(listen(&endpoint).await);
-    let mut second = Events::of(listen(&endpoint).await);
-    first.next().await.unwrap();
-    second.next().await.unwrap();
-    for _ in 0..3 {
-        let refused = listen(&endpoint).await;
-        assert!(json(refused).await["error"]["code"].is_i64());
-    }
-    drop(first);
-    // Its place is free as soon as what served it has seen that.
-    let kind = |response: &http::Response<_>| response.headers()["content-type"].clone();
-    while kind(&listen(&endpoint).await) != "text/event-stream" {
-        tokio::task::yield_now().await;
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(Limits::default().http(|http| http.max_streams(2))))
+            .await;
+        let mut first = Events::of(listen(&endpoint).await);
+        let mut second = Events::of(listen(&endpoint).await);
+        first.next().await.unwrap();
+        second.next().await.unwrap();
+        for _ in 0..3 {
+            let refused = listen(&endpoint).await;
+            assert!(json(refused).await["error"]["code"].is_i64());
+        }
+        drop(first);
+        // Its place is free as soon as what served it has seen that.
+        let kind = |response: &http::Response<_>| response.headers()["content-type"].clone();
+        while kind(&listen(&endpoint).await) != "text/event-stream" {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
 #[tokio::test]
 async fn attack_7_sessions_that_do_not_open_take_no_place() {
-    let endpoint = limited(Limits::default().http(|http| http.max_sessions(1)));
-    for params in [json!({}), json!({"protocolVersion": 7}), json!([])] {
-        let failed = request(1, "initialize", params).to_string();
-        let response = send(&endpoint, builder("POST"), failed).await;
-        assert!(!response.headers().contains_key("mcp-session-id"));
-    }
-    let _session = Session::open(&endpoint).await;
-    let open = initialize(LEGACY, json!({})).to_string();
-    for _ in 0..3 {
-        let refused = send(&endpoint, builder("POST"), open.clone()).await;
-        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(
+                Limits::default().http(|http| http.max_sessions(1)),
+            ))
+            .await;
+        for params in [json!({}), json!({"protocolVersion": 7}), json!([])] {
+            let failed = request(1, "initialize", params).to_string();
+            let response = send(&endpoint, builder("POST"), failed).await;
+            assert!(!response.headers().contains_key("mcp-session-id"));
+        }
+        let _session = Session::open(&endpoint).await;
+        let open = initialize(LEGACY, json!({})).to_string();
+        for _ in 0..3 {
+            let refused = send(&endpoint, builder("POST"), open.clone()).await;
+            assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_7_an_initialize_without_an_id_takes_no_place() {
-    let endpoint = limited(Limits::default().http(|http| http.max_sessions(1)));
-    // It has no id, so that nothing answers it.
-    let mut open = initialize(LEGACY, json!({}));
-    open.as_object_mut().unwrap().remove("id");
-    let refused = send(&endpoint, builder("POST"), open.to_string());
-    let refused = timeout(Duration::from_secs(60), refused).await.unwrap();
-    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
-    Session::open(&endpoint).await;
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(
+                Limits::default().http(|http| http.max_sessions(1)),
+            ))
+            .await;
+        // It has no id, so that nothing answers it.
+        let mut open = initialize(LEGACY, json!({}));
+        open.as_object_mut().unwrap().remove("id");
+        let refused = send(&endpoint, builder("POST"), open.to_string());
+        let refused = timeout(TIME_LIMIT, refused).await.unwrap();
+        assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+        Session::open(&endpoint).await;
+    }
 }
 
 #[tokio::test]
@@ -182,72 +219,81 @@ async fn params_of_initialize_that_are_too_long_open_no_session() {
 
 #[tokio::test]
 async fn attack_7_batches_are_no_way_around_a_limit() {
-    let endpoint = limited(Limits::default().max_batch(3));
-    let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
-    let batch = |count: i64| -> Value {
-        let pings = (0..count).map(|id| request(id, "ping", json!({})));
-        pings.collect()
-    };
-    let answers = json(session.post(&batch(3)).await).await;
-    assert_eq!(answers.as_array().unwrap().len(), 3);
-    let refused = json(session.post(&batch(4)).await).await;
-    assert!(refused["error"]["code"].is_i64(), "{refused}");
-    let answer = json(session.call(9, "ping", json!({})).await).await;
-    assert_eq!(answer["id"], 9);
+    for mount in mounts!() {
+        let endpoint = mount.serve(&limited(Limits::default().max_batch(3))).await;
+        let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
+        let batch = |count: i64| -> Value {
+            let pings = (0..count).map(|id| request(id, "ping", json!({})));
+            pings.collect()
+        };
+        let answers = json(session.post(&batch(3)).await).await;
+        assert_eq!(answers.as_array().unwrap().len(), 3);
+        let refused = json(session.post(&batch(4)).await).await;
+        assert!(refused["error"]["code"].is_i64(), "{refused}");
+        let answer = json(session.call(9, "ping", json!({})).await).await;
+        assert_eq!(answer["id"], 9);
+    }
 }
 
 #[tokio::test]
 async fn attack_7_a_session_has_no_more_requests_in_flight_than_the_limit() {
-    let release = Arc::new(Notify::new());
-    let held = Arc::clone(&release);
-    let tool = Tool::new("wait", "Wait", move |cx: RequestContext| {
-        let release = Arc::clone(&held);
-        async move {
-            cx.progress(1).await;
-            release.notified().await;
+    for mount in mounts!() {
+        let release = Arc::new(Notify::new());
+        let held = Arc::clone(&release);
+        let tool = Tool::new("wait", "Wait", move |cx: RequestContext| {
+            let release = Arc::clone(&held);
+            async move {
+                cx.progress(1).await;
+                release.notified().await;
+            }
+        });
+        let limits = Limits::default().max_in_flight(2);
+        let endpoint = StreamableHttp::from(calculator().tool(tool).limits(limits));
+        let endpoint = mount.serve(&endpoint).await;
+        let session = Session::open(&endpoint).await;
+        let wait = |id| {
+            let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": id}});
+            request(id, "tools/call", params)
+        };
+        let first = Events::of(session.post(&wait(1)).await);
+        let second = Events::of(session.post(&wait(2)).await);
+        let refused = json(session.post(&wait(3)).await).await;
+        assert!(refused["error"]["code"].is_i64(), "{refused}");
+        // The limit is the session's: no other one has to do with it.
+        let other = Session::open(&endpoint).await;
+        assert_eq!(
+            other.call(1, "ping", json!({})).await.status(),
+            StatusCode::OK
+        );
+        release.notify_waiters();
+        for (events, id) in [(first, 1), (second, 2)] {
+            assert_eq!(events.rest().await.pop().unwrap().data["id"], id);
         }
-    });
-    let limits = Limits::default().max_in_flight(2);
-    let endpoint = StreamableHttp::from(calculator().tool(tool).limits(limits));
-    let session = Session::open(&endpoint).await;
-    let wait = |id| {
-        let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": id}});
-        request(id, "tools/call", params)
-    };
-    let first = Events::of(session.post(&wait(1)).await);
-    let second = Events::of(session.post(&wait(2)).await);
-    let refused = json(session.post(&wait(3)).await).await;
-    assert!(refused["error"]["code"].is_i64(), "{refused}");
-    // The limit is the session's: no other one has to do with it.
-    let other = Session::open(&endpoint).await;
-    assert_eq!(
-        other.call(1, "ping", json!({})).await.status(),
-        StatusCode::OK
-    );
-    release.notify_waiters();
-    for (events, id) in [(first, 1), (second, 2)] {
-        assert_eq!(events.rest().await.pop().unwrap().data["id"], id);
     }
 }
 
 #[tokio::test]
 async fn attack_7_json_is_read_to_a_depth_that_the_stack_has_room_for() {
-    let any = Tool::new("any", "Take anything", |_: Value| async {});
-    let endpoint = StreamableHttp::from(Server::new("s", "1").tool(any));
-    let session = Session::open(&endpoint).await;
-    for depth in [10, 100, 1_000, 10_000, 500_000] {
-        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"any","arguments":{{"a":{nested}}}}}}}"#
-        );
-        let answer = json(send(&endpoint, session.builder("POST"), body).await).await;
-        let taken = answer.get("result").is_some_and(|it| it["isError"] != true);
-        assert_eq!(taken, depth <= 100, "{depth}: {answer}");
+    for mount in mounts!() {
+        let any = Tool::new("any", "Take anything", |_: Value| async {});
+        let endpoint = mount
+            .serve(&StreamableHttp::from(Server::new("s", "1").tool(any)))
+            .await;
+        let session = Session::open(&endpoint).await;
+        for depth in [10, 100, 1_000, 10_000, 500_000] {
+            let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"any","arguments":{{"a":{nested}}}}}}}"#
+            );
+            let answer = json(send(&endpoint, session.builder("POST"), body).await).await;
+            let taken = answer.get("result").is_some_and(|it| it["isError"] != true);
+            assert_eq!(taken, depth <= 100, "{depth}: {answer}");
+        }
     }
 }
 
 /// Opens a session and nothing else, where there is room. Returns its id, and the status.
-async fn open(endpoint: &StreamableHttp, who: Option<&str>) -> (String, StatusCode) {
+async fn open(endpoint: &impl Target, who: Option<&str>) -> (String, StatusCode) {
     let mut request = builder("POST");
     if let Some(who) = who {
         request = request.extension(Principal::new(who));
@@ -259,7 +305,7 @@ async fn open(endpoint: &StreamableHttp, who: Option<&str>) -> (String, StatusCo
 }
 
 /// Uses a session. Returns whether it is still there.
-async fn ping(endpoint: &StreamableHttp, who: Option<&str>, id: &str) -> bool {
+async fn ping(endpoint: &impl Target, who: Option<&str>, id: &str) -> bool {
     let mut sent = builder("POST").header("mcp-session-id", id);
     if let Some(who) = who {
         sent = sent.extension(Principal::new(who));
@@ -268,58 +314,67 @@ async fn ping(endpoint: &StreamableHttp, who: Option<&str>, id: &str) -> bool {
     send(endpoint, sent, ping).await.status() == StatusCode::OK
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
-    let endpoint = limited(Limits::default().http(|http| http.max_sessions(3)));
-    let (used, _) = open(&endpoint, None).await;
-    assert!(ping(&endpoint, None, &used).await);
-    let mut ids = Vec::new();
-    for _ in 0..100 {
-        let (id, status) = open(&endpoint, None).await;
-        assert_eq!(status, StatusCode::OK);
-        ids.push(id);
-        sleep(Duration::from_millis(1)).await;
-    }
-    assert!(ping(&endpoint, None, &used).await);
-    let mut left = Vec::new();
-    for id in &ids {
-        if ping(&endpoint, None, id).await {
-            left.push(id);
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(
+                Limits::default().http(|http| http.max_sessions(3)),
+            ))
+            .await;
+        let (used, _) = open(&endpoint, None).await;
+        assert!(ping(&endpoint, None, &used).await);
+        let mut ids = Vec::new();
+        for _ in 0..100 {
+            let (id, status) = open(&endpoint, None).await;
+            assert_eq!(status, StatusCode::OK);
+            ids.push(id);
+        }
+        assert!(ping(&endpoint, None, &used).await);
+        let mut left = Vec::new();
+        for id in &ids {
+            if ping(&endpoint, None, id).await {
+                left.push(id);
+            }
+        }
+        // The youngest. Now they are used, and none gives way any more.
+        assert_eq!(left, ids.iter().skip(98).collect::<Vec<_>>());
+        let (_, status) = open(&endpoint, None).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        for id in [&used].into_iter().chain(left) {
+            assert!(ping(&endpoint, None, id).await);
         }
     }
-    // The youngest. Now they are used, and none gives way any more.
-    assert_eq!(left, ids.iter().skip(98).collect::<Vec<_>>());
-    let (_, status) = open(&endpoint, None).await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    for id in [&used].into_iter().chain(left) {
-        assert!(ping(&endpoint, None, id).await);
-    }
-    endpoint.close().await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_7_a_principal_has_a_quota_of_sessions() {
-    let endpoint =
-        limited(Limits::default().http(|http| http.max_sessions(4).max_sessions_each(2)));
-    let (ann, bob) = (Some("ann"), Some("bob"));
-    let (of_bob, _) = open(&endpoint, bob).await;
-    let (first, _) = open(&endpoint, ann).await;
-    let (second, _) = open(&endpoint, ann).await;
-    // Her own oldest gives way, though another is older.
-    let (third, status) = open(&endpoint, ann).await;
-    assert_eq!(status, StatusCode::OK);
-    sleep(Duration::from_millis(1)).await;
-    assert!(!ping(&endpoint, ann, &first).await);
-    assert!(ping(&endpoint, ann, &second).await && ping(&endpoint, ann, &third).await);
-    for _ in 0..3 {
-        let (_, status) = open(&endpoint, ann).await;
-        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    for mount in mounts!() {
+        let endpoint = mount
+            .serve(&limited(
+                Limits::default().http(|http| http.max_sessions(4).max_sessions_each(2)),
+            ))
+            .await;
+        let (ann, bob) = (Some("ann"), Some("bob"));
+        let (of_bob, _) = open(&endpoint, bob).await;
+        let (first, _) = open(&endpoint, ann).await;
+        let (second, _) = open(&endpoint, ann).await;
+        // Her own oldest gives way, though another is older.
+        let (third, status) = open(&endpoint, ann).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(!ping(&endpoint, ann, &first).await);
+        assert!(ping(&endpoint, ann, &second).await && ping(&endpoint, ann, &third).await);
+        for _ in 0..3 {
+            let (_, status) = open(&endpoint, ann).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+        }
+        assert!(ping(&endpoint, bob, &of_bob).await);
+        assert_eq!(open(&endpoint, bob).await.1, StatusCode::OK);
+        // One that she ends makes room again.
+        let delete = builder("DELETE").header("mcp-session-id", &third);
+        send(&endpoint, delete.extension(Principal::new("ann")), "").await;
+        while open(&endpoint, ann).await.1 != StatusCode::OK {
+            tokio::task::yield_now().await;
+        }
     }
-    assert!(ping(&endpoint, bob, &of_bob).await);
-    assert_eq!(open(&endpoint, bob).await.1, StatusCode::OK);
-    // One that she ends makes room again.
-    let delete = builder("DELETE").header("mcp-session-id", &third);
-    send(&endpoint, delete.extension(Principal::new("ann")), "").await;
-    sleep(Duration::from_millis(1)).await;
-    assert_eq!(open(&endpoint, ann).await.1, StatusCode::OK);
 }

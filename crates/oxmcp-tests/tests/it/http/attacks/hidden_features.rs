@@ -1,7 +1,5 @@
 //! Hidden features: the refusal of a request must not show that they exist.
 
-use std::time::Duration;
-
 use http::StatusCode;
 use oxmcp::{
     RequestContext, Resource, Server, Tool,
@@ -9,13 +7,13 @@ use oxmcp::{
     middleware::{self, Next, Request},
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::{
+    http::mounts::{Target, mounts},
     http::server::peer::{
         Events, LEGACY, Session, builder, header, initialize, json, modern_builder, send,
     },
-    support::{calculator, modern, notification, request},
+    support::{calculator, idle, modern, notification, request},
 };
 
 /// A server with a tool for Ann alone, whose argument headers repeat.
@@ -37,7 +35,7 @@ fn is_ann(cx: &RequestContext) -> bool {
 }
 
 /// Opens a session that watches the URI. Returns the answer to that, and the session's stream.
-async fn watch(endpoint: &StreamableHttp, who: &str, uri: &str) -> (Value, Events) {
+async fn watch(endpoint: &impl Target, who: &str, uri: &str) -> (Value, Events) {
     let who = Principal::new(who);
     let open = initialize(LEGACY, json!({})).to_string();
     let opened = send(endpoint, builder("POST").extension(who.clone()), open).await;
@@ -54,53 +52,73 @@ async fn watch(endpoint: &StreamableHttp, who: &str, uri: &str) -> (Value, Event
     (answer, Events::of(stream))
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
-    let server = server();
-    let endpoint = StreamableHttp::from(server.clone());
-    let (unknown, _) = watch(&endpoint, "bob", "app://unknown").await;
-    for (who, told) in [("ann", true), ("bob", false)] {
-        let (answer, mut events) = watch(&endpoint, who, "app://secret").await;
-        assert_eq!(answer, unknown);
-        assert!(events.next().await.unwrap().data.is_null());
-        server.resource_updated("app://secret");
-        let next = timeout(Duration::from_millis(20), events.next()).await;
-        assert_eq!(next.is_ok(), told, "{who}: {next:?}");
+    for mount in mounts!() {
+        let server = server();
+        let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;
+        let (unknown, _) = watch(&endpoint, "bob", "app://unknown").await;
+        for (who, told) in [("ann", true), ("bob", false)] {
+            let (answer, mut events) = watch(&endpoint, who, "app://secret").await;
+            assert_eq!(answer, unknown);
+            assert!(events.next().await.unwrap().data.is_null());
+            server.resource_updated("app://secret");
+            // Everybody hears of these, the second time after what came before the first.
+            let mut is_told = false;
+            for name in ["one", "two"] {
+                let _ = server.clone().tool(idle(&format!("{who}-{name}")));
+                loop {
+                    let next = events.next().await.unwrap().data;
+                    if next["method"] == "notifications/tools/list_changed" {
+                        break;
+                    }
+                    is_told |= next["method"] == "notifications/resources/updated";
+                }
+            }
+            assert_eq!(is_told, told, "{who}");
+        }
     }
 }
 
 /// Calls a tool in a region, of which a header says something.
-async fn call(server: &Server, who: &str, tool: &str, header: Option<&str>) -> (StatusCode, Value) {
-    let endpoint = StreamableHttp::from(server.clone());
+async fn call(
+    endpoint: &impl Target,
+    who: &str,
+    tool: &str,
+    header: Option<&str>,
+) -> (StatusCode, Value) {
     let params = json!({"name": tool, "arguments": {"region": "eu"}});
     let message = modern(1, "tools/call", params);
     let mut request = modern_builder(&message).extension(Principal::new(who));
     if let Some(header) = header {
         request = request.header("mcp-param-region", header);
     }
-    let response = send(&endpoint, request, message.to_string()).await;
+    let response = send(endpoint, request, message.to_string()).await;
     (response.status(), json(response).await)
 }
 
 #[tokio::test]
 async fn attack_headers_that_are_wrong_do_not_tell_of_a_hidden_tool() {
-    let layered = server().layer(middleware::from_fn(
-        |request: Request, next: Next| async move { next.run(request).await },
-    ));
-    for server in [server(), layered] {
-        for header in [None, Some("us"), Some("=?base64?=")] {
-            let hidden = call(&server, "bob", "move", header).await;
-            let (status, mut unknown) = call(&server, "bob", "moves", header).await;
-            let message = unknown["error"]["message"].as_str().unwrap();
-            unknown["error"]["message"] = json!(message.replace("moves", "move"));
-            assert_eq!(hidden, (status, unknown), "{header:?}");
+    for mount in mounts!() {
+        let layered = server().layer(middleware::from_fn(
+            |request: Request, next: Next| async move { next.run(request).await },
+        ));
+        for server in [server(), layered] {
+            let endpoint = mount.serve(&StreamableHttp::from(server)).await;
+            for header in [None, Some("us"), Some("=?base64?=")] {
+                let hidden = call(&endpoint, "bob", "move", header).await;
+                let (status, mut unknown) = call(&endpoint, "bob", "moves", header).await;
+                let message = unknown["error"]["message"].as_str().unwrap();
+                unknown["error"]["message"] = json!(message.replace("moves", "move"));
+                assert_eq!(hidden, (status, unknown), "{header:?}");
 
-            let (status, answer) = call(&server, "ann", "move", header).await;
-            assert_eq!(status, StatusCode::BAD_REQUEST, "{header:?}: {answer}");
-            assert_eq!(answer["error"]["code"], -32020, "{header:?}");
+                let (status, answer) = call(&endpoint, "ann", "move", header).await;
+                assert_eq!(status, StatusCode::BAD_REQUEST, "{header:?}: {answer}");
+                assert_eq!(answer["error"]["code"], -32020, "{header:?}");
+            }
+            let (status, answer) = call(&endpoint, "ann", "move", Some("eu")).await;
+            assert_eq!(status, StatusCode::OK);
+            assert_eq!(answer["result"]["content"][0]["text"], "moved");
         }
-        let (status, answer) = call(&server, "ann", "move", Some("eu")).await;
-        assert_eq!(status, StatusCode::OK);
-        assert_eq!(answer["result"]["content"][0]["text"], "moved");
     }
 }

@@ -1,13 +1,18 @@
 //! Attack classes 5 and 6: bytes that no decoder expects. The server must answer or hang up, and go
 //! on.
 
+use bytes::Bytes;
 use http::StatusCode;
+use http_body_util::Full;
 use oxmcp::{ResourceTemplate, Server, Tool, http::StreamableHttp};
 use serde_json::{Value, json};
 
-use crate::http::attacks::raw_sockets as net;
 use crate::{
-    http::server::peer::{LEGACY, Session, call_modern, initialize, json, modern_builder, send},
+    http::server::peer::{Session, builder, call_modern, json, modern_builder, send},
+    http::{
+        attacks::{raw_http2, raw_sockets as net},
+        mounts::{Mount, Target, mounts},
+    },
     support::{calculator, modern, request},
 };
 
@@ -83,40 +88,39 @@ fn is_answer_or_refusal(status: u16) -> bool {
 
 #[tokio::test]
 async fn attack_5_no_body_ends_a_server() {
-    let (_serving, address) = net::serve(&server()).await;
-    let opened = net::ask(
-        address,
-        net::post("", &initialize(LEGACY, json!({})).to_string()),
-    );
-    let opened = opened.await;
-    let (_, id) = opened.split_once("mcp-session-id: ").unwrap();
-    let in_session = format!("mcp-session-id: {}\r\n", id.lines().next().unwrap());
-    let modern = net::modern_headers("tools/call", "any");
-    for body in bodies() {
-        for headers in ["", &in_session, &modern] {
-            let request = net::post(headers, "").replace(
-                "content-length: 0",
-                &format!("content-length: {}", body.len()),
-            );
-            let mut bytes = request.into_bytes();
-            bytes.extend_from_slice(&body);
-            let response = net::ask(address, bytes).await;
-            let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
-            assert!(
-                is_answer_or_refusal(net::status(&response)),
-                "{shown} {headers}: {response}"
-            );
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(server())).await;
+        let session = Session::open(&endpoint).await;
+        let any = modern(1, "tools/call", json!({"name": "any", "arguments": {}}));
+        for body in bodies() {
+            for builder in [
+                builder("POST"),
+                session.builder("POST"),
+                modern_builder(&any),
+            ] {
+                let status = send(&endpoint, builder, body.clone()).await.status();
+                let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
+                assert!(is_answer_or_refusal(status.as_u16()), "{shown}: {status}");
+            }
+            net::is_alive(&endpoint).await;
         }
-        net::is_alive(address).await;
     }
 }
 
 #[tokio::test]
 async fn attack_5_bytes_that_are_no_http_end_their_connection_alone() {
-    let (_serving, address) = net::serve(&calculator()).await;
-    let noise: Vec<u8> = (0..20_000_u32).map(|n| (n * n % 251) as u8).collect();
-    let post = net::post("", "{}");
-    for bytes in [
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        if mount.is_http2() {
+            for bytes in raw_http2::invalid() {
+                net::hurl(endpoint.address, bytes).await;
+                net::is_alive(&endpoint).await;
+            }
+            continue;
+        }
+        let noise: Vec<u8> = (0..20_000_u32).map(|n| (n * n % 251) as u8).collect();
+        let post = net::post("", "{}");
+        for bytes in [
         &b""[..],
         b"\r\n\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -136,76 +140,87 @@ async fn attack_5_bytes_that_are_no_http_end_their_connection_alone() {
         &post.as_bytes()[..post.len() - 1],
         &noise,
     ] {
-        net::hurl(address, bytes).await;
-        net::is_alive(address).await;
+        net::hurl(endpoint.address, bytes).await;
+        net::is_alive(&endpoint).await;
+    }
     }
 }
 
 #[tokio::test]
 async fn attack_5_heads_that_say_strange_things_are_answered() {
-    let endpoint = StreamableHttp::from(calculator());
-    let session = Session::open(&endpoint).await;
-    let values: [&[u8]; 8] = [
-        b"",
-        b" ",
-        b"\xff\xfe",
-        b"=?base64?????=",
-        b"=?base64?/////w==?=",
-        b"r0_99999999999999999999999",
-        b"r_1_2_s",
-        &[b'a'; 60_000],
-    ];
-    for value in values {
-        for name in [
-            "mcp-session-id",
-            "mcp-protocol-version",
-            "last-event-id",
-            "mcp-method",
-            "mcp-name",
-            "mcp-param-a",
-            "content-length",
-            "accept",
-            "content-type",
-            "origin",
-        ] {
-            for method in ["POST", "GET", "DELETE"] {
-                let mut builder = session.builder(method);
-                let headers = builder.headers_mut().unwrap();
-                headers.insert(name, http::HeaderValue::from_bytes(value).unwrap());
-                let ping = request(1, "ping", json!({})).to_string();
-                if method == "DELETE" && !name.starts_with("mcp-session") {
-                    continue;
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        let session = Session::open(&endpoint).await;
+        let values: [&[u8]; 8] = [
+            b"",
+            b" ",
+            b"\xff\xfe",
+            b"=?base64?????=",
+            b"=?base64?/////w==?=",
+            b"r0_99999999999999999999999",
+            b"r_1_2_s",
+            &[b'a'; 60_000],
+        ];
+        for value in values {
+            for name in [
+                "mcp-session-id",
+                "mcp-protocol-version",
+                "last-event-id",
+                "mcp-method",
+                "mcp-name",
+                "mcp-param-a",
+                "content-length",
+                "accept",
+                "content-type",
+                "origin",
+            ] {
+                for method in ["POST", "GET", "DELETE"] {
+                    let mut builder = session.builder(method);
+                    let headers = builder.headers_mut().unwrap();
+                    headers.insert(name, http::HeaderValue::from_bytes(value).unwrap());
+                    let ping = request(1, "ping", json!({})).to_string();
+                    if method == "DELETE" && !name.starts_with("mcp-session") {
+                        continue;
+                    }
+                    let request = builder.body(Full::new(Bytes::from(ping))).unwrap();
+                    let Some(response) = endpoint.try_respond(request).await else {
+                        // A length that is no number or another one is against the rules of HTTP/2 itself.
+                        assert!(mount.is_http2() && name == "content-length", "{name}");
+                        continue;
+                    };
+                    let status = response.status();
+                    assert!(!status.is_server_error(), "{method} {name}: {status}");
                 }
-                let status = send(&endpoint, builder, ping).await.status();
-                assert!(!status.is_server_error(), "{method} {name}: {status}");
             }
         }
+        assert_eq!(
+            session.call(2, "ping", json!({})).await.status(),
+            StatusCode::OK
+        );
     }
-    assert_eq!(
-        session.call(2, "ping", json!({})).await.status(),
-        StatusCode::OK
-    );
 }
 
 #[tokio::test]
 async fn attack_5_a_handler_that_panics_fails_its_call_alone_and_tells_nothing() {
-    let endpoint = StreamableHttp::from(server());
-    let session = Session::open(&endpoint).await;
-    let params = || json!({"name": "panics", "arguments": {}});
-    for _ in 0..3 {
-        let in_session = session.call(1, "tools/call", params()).await;
-        let alone = call_modern(&endpoint, "tools/call", params()).await;
-        for response in [in_session, alone] {
-            let answer = json(response).await;
-            assert_eq!(answer["error"]["code"], -32603, "{answer}");
-            assert!(!answer.to_string().contains("hunter2"), "{answer}");
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(server())).await;
+        let session = Session::open(&endpoint).await;
+        let params = || json!({"name": "panics", "arguments": {}});
+        for _ in 0..3 {
+            let in_session = session.call(1, "tools/call", params()).await;
+            let alone = call_modern(&endpoint, "tools/call", params()).await;
+            for response in [in_session, alone] {
+                let answer = json(response).await;
+                assert_eq!(answer["error"]["code"], -32603, "{answer}");
+                assert!(!answer.to_string().contains("hunter2"), "{answer}");
+            }
         }
+        let add = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+        let answer = json(session.call(2, "tools/call", add.clone()).await).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "3.0");
+        let answer = json(call_modern(&endpoint, "tools/call", add).await).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "3.0");
     }
-    let add = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
-    let answer = json(session.call(2, "tools/call", add.clone()).await).await;
-    assert_eq!(answer["result"]["content"][0]["text"], "3.0");
-    let answer = json(call_modern(&endpoint, "tools/call", add).await).await;
-    assert_eq!(answer["result"]["content"][0]["text"], "3.0");
 }
 
 /// A template that is matched as it stands.
@@ -217,36 +232,41 @@ fn template(uri: &str) -> ResourceTemplate {
 
 #[tokio::test]
 async fn attack_6_a_uri_of_a_megabyte_is_matched_in_one_pass() {
-    let server = calculator()
-        .resource_template(template("mem://{a}-{b}-{c}/end"))
-        .resource_template(template("mem://{a}/{+b}/{c}"))
-        .resource_template(template("mem://a-a-a-{c}"))
-        .resource_template(template("mem://{?a,b,c}"));
-    crate::support::script(&server).await;
-    let endpoint = StreamableHttp::from(server);
-    let session = Session::open(&endpoint).await;
-    for part in [
-        "-", "a-", "/", "a/", "%", "%41", "?a=", "&a=b", "{a}", "é", "\u{0}",
-    ] {
-        let uri = format!("mem://{}", part.repeat((1 << 20) / part.len()));
-        let params = json!({"uri": uri});
-        let response = session.call(1, "resources/read", params.clone()).await;
-        let answer = json(response).await;
-        let answered = answer.get("result").is_some() || answer["error"]["code"].is_i64();
-        assert!(answered, "{part}");
-        // A modern client says it twice; without a network nothing bounds the header.
-        let message = modern(1, "resources/read", params);
-        if uri.is_ascii() && !uri.contains('\0') {
-            let builder = modern_builder(&message);
-            let status = send(&endpoint, builder, message.to_string()).await.status();
-            assert!(status.is_success() || status.is_client_error(), "{part}");
-        }
-        // And completion, which looks at templates as well.
-        let complete = json!({"ref": {"type": "ref/resource", "uri": uri},
+    for mount in mounts!() {
+        let server = calculator()
+            .resource_template(template("mem://{a}-{b}-{c}/end"))
+            .resource_template(template("mem://{a}/{+b}/{c}"))
+            .resource_template(template("mem://a-a-a-{c}"))
+            .resource_template(template("mem://{?a,b,c}"));
+        crate::support::script(&server).await;
+        let unmounted = StreamableHttp::from(server);
+        let endpoint = mount.serve(&unmounted).await;
+        let session = Session::open(&endpoint).await;
+        for part in [
+            "-", "a-", "/", "a/", "%", "%41", "?a=", "&a=b", "{a}", "é", "\u{0}",
+        ] {
+            let uri = format!("mem://{}", part.repeat((1 << 20) / part.len()));
+            let params = json!({"uri": uri});
+            let response = session.call(1, "resources/read", params.clone()).await;
+            let answer = json(response).await;
+            let answered = answer.get("result").is_some() || answer["error"]["code"].is_i64();
+            assert!(answered, "{part}");
+            // A modern client says it twice; without a network nothing bounds the header.
+            let message = modern(1, "resources/read", params);
+            if mount == Mount::Http1 && uri.is_ascii() && !uri.contains('\0') {
+                let builder = modern_builder(&message);
+                let status = send(&unmounted, builder, message.to_string())
+                    .await
+                    .status();
+                assert!(status.is_success() || status.is_client_error(), "{part}");
+            }
+            // And completion, which looks at templates as well.
+            let complete = json!({"ref": {"type": "ref/resource", "uri": uri},
             "argument": {"name": "a", "value": "a"}});
-        let response = session.call(2, "completion/complete", complete).await;
-        let answer = json(response).await;
-        let answered = answer.get("result").is_some() || answer["error"]["code"].is_i64();
-        assert!(answered, "{part}");
+            let response = session.call(2, "completion/complete", complete).await;
+            let answer = json(response).await;
+            let answered = answer.get("result").is_some() || answer["error"]["code"].is_i64();
+            assert!(answered, "{part}");
+        }
     }
 }

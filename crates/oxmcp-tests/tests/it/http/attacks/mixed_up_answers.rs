@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use crate::{
+    http::mounts::{Target, mounts},
     http::server::peer::{Events, LEGACY, Session, builder, modern_builder, send},
     support::{calculator, modern, notification},
 };
@@ -67,74 +68,74 @@ async fn assert_own(mut events: Events, who: &str) {
 
 #[tokio::test]
 async fn attack_3_every_answer_goes_home_though_all_clients_count_alike() {
-    let server = calculator().tool(echo(2 * CLIENTS));
-    let endpoint = StreamableHttp::from(server);
-    let mut clients = JoinSet::new();
-    for number in 0..CLIENTS {
-        let endpoint = endpoint.clone();
-        clients.spawn(async move {
-            let who = format!("session {number}");
-            let session = Session::open(&endpoint).await;
-            let response = session.call(1, "tools/call", call_echo(&who)).await;
-            assert_own(Events::of(response), &who).await;
-        });
+    for mount in mounts!() {
+        let server = calculator().tool(echo(2 * CLIENTS));
+        let endpoint = mount.serve(&StreamableHttp::from(server)).await;
+        let mut clients = JoinSet::new();
+        for number in 0..CLIENTS {
+            let endpoint = endpoint.clone();
+            clients.spawn(async move {
+                let who = format!("session {number}");
+                let session = Session::open(&endpoint).await;
+                let response = session.call(1, "tools/call", call_echo(&who)).await;
+                assert_own(Events::of(response), &who).await;
+            });
+        }
+        for number in 0..CLIENTS {
+            let endpoint = endpoint.clone();
+            clients.spawn(async move {
+                let who = format!("modern {number}");
+                let mut message = modern(1, "tools/call", call_echo(&who));
+                message["params"]["_meta"]["progressToken"] = json!(1);
+                let response = send(&endpoint, modern_builder(&message), message.to_string()).await;
+                assert_own(Events::of(response), &who).await;
+            });
+        }
+        clients.join_all().await;
     }
-    for number in 0..CLIENTS {
-        let endpoint = endpoint.clone();
-        clients.spawn(async move {
-            let who = format!("modern {number}");
-            let mut message = modern(1, "tools/call", call_echo(&who));
-            message["params"]["_meta"]["progressToken"] = json!(1);
-            let response = send(&endpoint, modern_builder(&message), message.to_string()).await;
-            assert_own(Events::of(response), &who).await;
-        });
-    }
-    clients.join_all().await;
 }
 
 #[tokio::test]
 async fn attack_3_clients_of_every_transport_get_their_own_answers_over_tcp() {
-    let server = calculator().tool(echo(3 * CLIENTS));
-    let serving = StreamableHttp::from(server)
-        .serve("127.0.0.1:0")
-        .await
-        .unwrap();
-    let url = format!("http://{}/mcp", serving.local_addr());
-    let mut clients = JoinSet::new();
-    for number in 0..3 * CLIENTS {
-        let url = url.clone();
-        clients.spawn(async move {
-            let client = oxmcp::Client::new("one of many", "1");
-            let session = match number % 3 {
-                0 => client.connect(Endpoint::new(&url)).await,
-                1 => {
-                    let client = client.revisions([oxmcp::Revision::LATEST_LEGACY]);
-                    client.connect(Endpoint::new(&url)).await
+    for mount in mounts!() {
+        let server = calculator().tool(echo(3 * CLIENTS));
+        let endpoint = mount.serve(&StreamableHttp::from(server)).await;
+        let url = format!("http://{}/mcp", endpoint.address);
+        let mut clients = JoinSet::new();
+        for number in 0..3 * CLIENTS {
+            let url = url.clone();
+            clients.spawn(async move {
+                let client = oxmcp::Client::new("one of many", "1");
+                let session = match number % 3 {
+                    0 => client.connect(Endpoint::new(&url)).await,
+                    1 => {
+                        let client = client.revisions([oxmcp::Revision::LATEST_LEGACY]);
+                        client.connect(Endpoint::new(&url)).await
+                    }
+                    _ => {
+                        let client = client.revisions([oxmcp::Revision::V2024_11_05]);
+                        client.connect(Endpoint::sse_2024(&url)).await
+                    }
+                };
+                let session = session.unwrap();
+                let who = format!("client {number}");
+                let (sender, mut told) = tokio::sync::mpsc::channel(10);
+                let result = session
+                    .call_tool("echo", json!({"who": who}))
+                    .on_progress(move |progress| sender.try_send(progress.message).unwrap())
+                    .await
+                    .unwrap();
+                assert_eq!(result.to_text(), who);
+                // Before 2025-03-26 progress has no text.
+                let text = Some(&*who).filter(|_| number % 3 != 2);
+                while let Ok(message) = told.try_recv() {
+                    assert_eq!(message.as_deref(), text);
                 }
-                _ => {
-                    let client = client.revisions([oxmcp::Revision::V2024_11_05]);
-                    client.connect(Endpoint::sse_2024(&url)).await
-                }
-            };
-            let session = session.unwrap();
-            let who = format!("client {number}");
-            let (sender, mut told) = tokio::sync::mpsc::channel(10);
-            let result = session
-                .call_tool("echo", json!({"who": who}))
-                .on_progress(move |progress| sender.try_send(progress.message).unwrap())
-                .await
-                .unwrap();
-            assert_eq!(result.to_text(), who);
-            // Before 2025-03-26 progress has no text.
-            let text = Some(&*who).filter(|_| number % 3 != 2);
-            while let Ok(message) = told.try_recv() {
-                assert_eq!(message.as_deref(), text);
-            }
-            session.close().await.unwrap();
-        });
+                session.close().await.unwrap();
+            });
+        }
+        clients.join_all().await;
     }
-    clients.join_all().await;
-    serving.close().await;
 }
 
 fn greeter() -> Server {
@@ -146,7 +147,7 @@ fn greeter() -> Server {
 }
 
 /// A session in which the user is being asked, and the question.
-async fn being_asked(endpoint: &StreamableHttp) -> (Session, Events, Value) {
+async fn being_asked<T: Target>(endpoint: &T) -> (Session<T>, Events, Value) {
     let session = Session::open_in(endpoint, LEGACY, json!({"elicitation": {}})).await;
     let params = json!({"name": "greet", "arguments": {}});
     let mut events = Events::of(session.call(1, "tools/call", params).await);
@@ -163,21 +164,23 @@ fn answer(question: &Value, who: &str) -> Value {
 
 #[tokio::test]
 async fn attack_3_no_client_answers_the_question_of_another() {
-    let endpoint = StreamableHttp::from(greeter());
-    let (ann, mut to_ann, ann_is_asked) = being_asked(&endpoint).await;
-    let (bob, mut to_bob, bob_is_asked) = being_asked(&endpoint).await;
-    assert_eq!(ann_is_asked["id"], bob_is_asked["id"], "the attack works");
-    let idle = Session::open(&endpoint).await;
-    let forged = answer(&ann_is_asked, "Mallory");
-    idle.post(&forged).await;
-    let without = send(&endpoint, builder("POST"), forged.to_string());
-    assert_eq!(without.await.status(), StatusCode::BAD_REQUEST);
-    bob.post(&answer(&bob_is_asked, "Bob")).await;
-    ann.post(&answer(&ann_is_asked, "Ann")).await;
-    for (events, who) in [(&mut to_ann, "Ann"), (&mut to_bob, "Bob")] {
-        let answer = events.next().await.unwrap().data;
-        let greeting = &answer["result"]["content"][0]["text"];
-        assert_eq!(*greeting, format!("Hello, {who}!"));
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(greeter())).await;
+        let (ann, mut to_ann, ann_is_asked) = being_asked(&endpoint).await;
+        let (bob, mut to_bob, bob_is_asked) = being_asked(&endpoint).await;
+        assert_eq!(ann_is_asked["id"], bob_is_asked["id"], "the attack works");
+        let idle = Session::open(&endpoint).await;
+        let forged = answer(&ann_is_asked, "Mallory");
+        idle.post(&forged).await;
+        let without = send(&endpoint, builder("POST"), forged.to_string());
+        assert_eq!(without.await.status(), StatusCode::BAD_REQUEST);
+        bob.post(&answer(&bob_is_asked, "Bob")).await;
+        ann.post(&answer(&ann_is_asked, "Ann")).await;
+        for (events, who) in [(&mut to_ann, "Ann"), (&mut to_bob, "Bob")] {
+            let answer = events.next().await.unwrap().data;
+            let greeting = &answer["result"]["content"][0]["text"];
+            assert_eq!(*greeting, format!("Hello, {who}!"));
+        }
     }
 }
 
@@ -199,39 +202,43 @@ fn wait(release: &Arc<Notify>) -> Tool {
 
 #[tokio::test]
 async fn attack_3_no_client_cancels_the_requests_of_another() {
-    let release = Arc::new(Notify::new());
-    let endpoint = StreamableHttp::from(calculator().tool(wait(&release)));
-    let ann = Session::open(&endpoint).await;
-    let params = || json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
-    let mut in_session = Events::of(ann.call(1, "tools/call", params()).await);
-    let mut message = modern(1, "tools/call", params());
-    message["params"]["_meta"]["progressToken"] = json!(1);
-    let alone = send(&endpoint, modern_builder(&message), message.to_string()).await;
-    let mut alone = Events::of(alone);
-    alone.next().await.unwrap();
-    in_session.next().await.unwrap();
-    in_session.next().await.unwrap();
+    for mount in mounts!() {
+        let release = Arc::new(Notify::new());
+        let endpoint = mount
+            .serve(&StreamableHttp::from(calculator().tool(wait(&release))))
+            .await;
+        let ann = Session::open(&endpoint).await;
+        let params = || json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
+        let mut in_session = Events::of(ann.call(1, "tools/call", params()).await);
+        let mut message = modern(1, "tools/call", params());
+        message["params"]["_meta"]["progressToken"] = json!(1);
+        let alone = send(&endpoint, modern_builder(&message), message.to_string()).await;
+        let mut alone = Events::of(alone);
+        alone.next().await.unwrap();
+        in_session.next().await.unwrap();
+        in_session.next().await.unwrap();
 
-    let mut cancel = notification("notifications/cancelled");
-    cancel["params"] = json!({"requestId": 1});
-    let mallory = Session::open(&endpoint).await;
-    assert_eq!(mallory.post(&cancel).await.status(), StatusCode::ACCEPTED);
-    let mut by_header = cancel.clone();
-    for version in [Value::Null, json!("2026-07-28")] {
-        if !version.is_null() {
-            by_header["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = version;
+        let mut cancel = notification("notifications/cancelled");
+        cancel["params"] = json!({"requestId": 1});
+        let mallory = Session::open(&endpoint).await;
+        assert_eq!(mallory.post(&cancel).await.status(), StatusCode::ACCEPTED);
+        let mut by_header = cancel.clone();
+        for version in [Value::Null, json!("2026-07-28")] {
+            if !version.is_null() {
+                by_header["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = version;
+            }
+            let builder = builder("POST")
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", "notifications/cancelled")
+                // It is no session's, whatever it names.
+                .header("mcp-session-id", &ann.id);
+            send(&endpoint, builder, by_header.to_string()).await;
         }
-        let builder = builder("POST")
-            .header("mcp-protocol-version", "2026-07-28")
-            .header("mcp-method", "notifications/cancelled")
-            // It is no session's, whatever it names.
-            .header("mcp-session-id", &ann.id);
-        send(&endpoint, builder, by_header.to_string()).await;
-    }
-    tokio::task::yield_now().await;
-    release.notify_waiters();
-    for events in [&mut in_session, &mut alone] {
-        let answer = events.next().await.unwrap().data;
-        assert_eq!(answer["result"]["content"][0]["text"], "released");
+        tokio::task::yield_now().await;
+        release.notify_waiters();
+        for events in [&mut in_session, &mut alone] {
+            let answer = events.next().await.unwrap().data;
+            assert_eq!(answer["result"]["content"][0]["text"], "released");
+        }
     }
 }

@@ -9,5 +9,6 @@ mod malformed_bytes;
 mod mixed_up_answers;
 mod origins;
 mod owners;
+mod raw_http2;
 mod raw_sockets;
 mod secrets;

@@ -8,25 +8,31 @@ use oxmcp::{
 };
 use serde_json::json;
 
-use crate::http::attacks::raw_sockets as net;
 use crate::{
     http::server::peer::{LEGACY, Session, initialize, send},
+    http::{
+        attacks::raw_sockets as net,
+        mounts::{Mount, Mounted, mounts},
+    },
     support::{calculator, modern, request},
 };
 
 /// What there is to reach: each method of HTTP, with what makes it a request of one transport or another.
 struct Reach {
-    endpoint: StreamableHttp,
+    unmounted: StreamableHttp,
+    endpoint: Mounted,
     server: Server,
-    session: Session,
+    session: Session<Mounted>,
 }
 
 impl Reach {
-    async fn new() -> Self {
+    async fn new(mount: Mount) -> Self {
         let server = calculator();
-        let endpoint = StreamableHttp::from(server.clone());
+        let unmounted = StreamableHttp::from(server.clone());
+        let endpoint = mount.serve(&unmounted).await;
         let session = Session::open(&endpoint).await;
         Self {
+            unmounted,
             endpoint,
             server,
             session,
@@ -99,146 +105,166 @@ fn assert_no_cors(response: &http::Response<ResponseBody>) {
 
 #[tokio::test]
 async fn attack_1_another_host_is_refused_by_every_endpoint_and_method() {
-    let reach = Reach::new().await;
-    for host in [
-        "evil.example",
-        "evil.example:8080",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "localhost@evil.example",
-        "evil.example#localhost",
-        "localhost, evil.example",
-        "localhost evil.example",
-        "0.0.0.0",
-        "[::]",
-        "[::1].evil.example",
-        "127.0.0.1:80:80",
-        "",
-    ] {
-        reach.refuses_all(|it| it.header("host", host)).await;
+    for mount in mounts!() {
+        let reach = Reach::new(mount).await;
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost@evil.example",
+            "evil.example#localhost",
+            "localhost, evil.example",
+            "localhost evil.example",
+            "0.0.0.0",
+            "[::]",
+            "[::1].evil.example",
+            "127.0.0.1:80:80",
+            "",
+        ] {
+            reach.refuses_all(|it| it.header("host", host)).await;
+        }
+        reach.refuses_all(|it| it).await;
+        let twice = |it: Builder| {
+            it.header("host", "localhost")
+                .header("host", "evil.example")
+        };
+        reach.refuses_all(twice).await;
+        let not_text = |it: Builder| it.header("host", &b"localhost\xff"[..]);
+        reach.refuses_all(not_text).await;
     }
-    reach.refuses_all(|it| it).await;
-    let twice = |it: Builder| {
-        it.header("host", "localhost")
-            .header("host", "evil.example")
-    };
-    reach.refuses_all(twice).await;
-    let not_text = |it: Builder| it.header("host", &b"localhost\xff"[..]);
-    reach.refuses_all(not_text).await;
 }
 
 #[tokio::test]
 async fn attack_1_the_url_of_a_request_is_no_way_around_its_host() {
-    let (_serving, address) = net::serve(&calculator()).await;
-    for (target, host) in [
-        ("http://evil.example/mcp", "localhost"),
-        ("http://localhost/mcp", "evil.example"),
-        ("http://evil.example/mcp", "evil.example"),
-        ("http://localhost@evil.example/mcp", "localhost"),
-    ] {
-        for method in ["GET", "POST", "DELETE", "OPTIONS"] {
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        let status = async |method: &str, target: &str, host: &str| {
+            if mount.is_http2() {
+                let both = Request::builder()
+                    .method(method)
+                    .uri(target)
+                    .header("host", host);
+                let both = both.header("accept", "text/event-stream");
+                return send(&endpoint, both, "").await.status().as_u16();
+            }
             let head = format!(
                 "{method} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: 0\r\n\
                  accept: text/event-stream\r\n\r\n"
             );
-            assert_eq!(net::status(&net::ask(address, head).await), 403);
+            net::status(&net::ask(endpoint.address, head).await)
+        };
+        for (target, host) in [
+            ("http://evil.example/mcp", "localhost"),
+            ("http://localhost/mcp", "evil.example"),
+            ("http://evil.example/mcp", "evil.example"),
+            ("http://localhost@evil.example/mcp", "localhost"),
+        ] {
+            for method in ["GET", "POST", "DELETE", "OPTIONS"] {
+                assert_eq!(status(method, target, host).await, 403, "{target} {host}");
+            }
         }
+        if !mount.is_http2() {
+            // Old requests need no host; here they do.
+            let old = "GET /mcp HTTP/1.0\r\naccept: text/event-stream\r\n\r\n";
+            assert_eq!(net::status(&net::ask(endpoint.address, old).await), 403);
+        }
+        net::is_alive(&endpoint).await;
     }
-    // Old requests need no host; here they do.
-    let old = net::ask(
-        address,
-        "GET /mcp HTTP/1.0\r\naccept: text/event-stream\r\n\r\n",
-    )
-    .await;
-    assert_eq!(net::status(&old), 403);
-    net::is_alive(address).await;
 }
 
 #[tokio::test]
 async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method() {
-    let reach = Reach::new().await;
-    for origin in [
-        "https://evil.example",
-        "null",
-        "",
-        "*",
-        "http://localhost.evil.example",
-        "http://127.0.0.1.evil.example",
-        "http://localhost@evil.example",
-        "http://evil.example#localhost",
-        "http://evil.example/localhost",
-        "file://",
-        "file://localhost",
-        "chrome-extension://localhost",
-        "http://localhost http://evil.example",
-        "http:localhost",
-        "localhost",
-    ] {
-        let from = |it: Builder| it.header("host", "localhost").header("origin", origin);
-        reach.refuses_all(from).await;
+    for mount in mounts!() {
+        let reach = Reach::new(mount).await;
+        for origin in [
+            "https://evil.example",
+            "null",
+            "",
+            "*",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example",
+            "http://evil.example#localhost",
+            "http://evil.example/localhost",
+            "file://",
+            "file://localhost",
+            "chrome-extension://localhost",
+            "http://localhost http://evil.example",
+            "http:localhost",
+            "localhost",
+        ] {
+            let from = |it: Builder| it.header("host", "localhost").header("origin", origin);
+            reach.refuses_all(from).await;
+        }
+        let twice = |it: Builder| {
+            it.header("host", "localhost")
+                .header("origin", "http://localhost")
+                .header("origin", "https://evil.example")
+        };
+        reach.refuses_all(twice).await;
     }
-    let twice = |it: Builder| {
-        it.header("host", "localhost")
-            .header("origin", "http://localhost")
-            .header("origin", "https://evil.example")
-    };
-    reach.refuses_all(twice).await;
 }
 
 #[tokio::test]
 async fn attack_2_no_answer_lets_pages_of_other_origins_read_it() {
-    let reach = Reach::new().await;
-    let page = |it: Builder| {
-        it.header("host", "localhost")
-            .header("origin", "http://localhost:3000")
-    };
-    let preflight = page(Request::builder().method("OPTIONS").uri("/mcp"))
-        .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", "content-type,mcp-method");
-    let response = send(&reach.endpoint, preflight, "").await;
-    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
-    assert_no_cors(&response);
-    for (builder, body) in reach.requests() {
-        assert_no_cors(&send(&reach.endpoint, page(builder), body).await);
-    }
-    let anybody = reach.endpoint.clone().allowed_origins(["*"]);
-    for (builder, body) in reach.requests() {
-        assert_no_cors(&send(&anybody, page(builder), body).await);
+    for mount in mounts!() {
+        let reach = Reach::new(mount).await;
+        let page = |it: Builder| {
+            it.header("host", "localhost")
+                .header("origin", "http://localhost:3000")
+        };
+        let preflight = page(Request::builder().method("OPTIONS").uri("/mcp"))
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "content-type,mcp-method");
+        let response = send(&reach.endpoint, preflight, "").await;
+        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_no_cors(&response);
+        for (builder, body) in reach.requests() {
+            assert_no_cors(&send(&reach.endpoint, page(builder), body).await);
+        }
+        let anybody = reach.unmounted.clone().allowed_origins(["*"]);
+        let anybody = mount.serve(&anybody).await;
+        for (builder, body) in reach.requests() {
+            assert_no_cors(&send(&anybody, page(builder), body).await);
+        }
     }
 }
 
 #[tokio::test]
 async fn attack_2_content_types_of_html_forms_are_refused() {
-    let reach = Reach::new().await;
-    for kind in [
-        Some("text/plain"),
-        Some("text/plain; charset=utf-8"),
-        Some("text/plain; application/json"),
-        Some("text/plain, application/json"),
-        Some("application/json, text/plain"),
-        Some("application/x-www-form-urlencoded"),
-        Some("multipart/form-data; boundary=application/json"),
-        Some("application/json-seq"),
-        Some("application/jsonp"),
-        Some(""),
-        None,
-    ] {
-        for (builder, body) in reach.requests() {
-            if builder.method_ref() != Some(&http::Method::POST) {
-                continue;
+    for mount in mounts!() {
+        let reach = Reach::new(mount).await;
+        for kind in [
+            Some("text/plain"),
+            Some("text/plain; charset=utf-8"),
+            Some("text/plain; application/json"),
+            Some("text/plain, application/json"),
+            Some("application/json, text/plain"),
+            Some("application/x-www-form-urlencoded"),
+            Some("multipart/form-data; boundary=application/json"),
+            Some("application/json-seq"),
+            Some("application/jsonp"),
+            Some(""),
+            None,
+        ] {
+            for (builder, body) in reach.requests() {
+                if builder.method_ref() != Some(&http::Method::POST) {
+                    continue;
+                }
+                let mut builder = builder.header("host", "localhost");
+                let headers = builder.headers_mut().unwrap();
+                headers.remove("content-type");
+                if let Some(kind) = kind {
+                    headers.insert("content-type", kind.parse().unwrap());
+                }
+                let is_2024 = builder.uri_ref().unwrap().query().is_some();
+                let status = send(&reach.endpoint, builder, body).await.status();
+                // Who names no session of 2024-11-05 is told so first.
+                let refused = [StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::NOT_FOUND];
+                assert_eq!(status, refused[usize::from(is_2024)], "{kind:?}");
             }
-            let mut builder = builder.header("host", "localhost");
-            let headers = builder.headers_mut().unwrap();
-            headers.remove("content-type");
-            if let Some(kind) = kind {
-                headers.insert("content-type", kind.parse().unwrap());
-            }
-            let is_2024 = builder.uri_ref().unwrap().query().is_some();
-            let status = send(&reach.endpoint, builder, body).await.status();
-            // Who names no session of 2024-11-05 is told so first.
-            let refused = [StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::NOT_FOUND];
-            assert_eq!(status, refused[usize::from(is_2024)], "{kind:?}");
         }
+        assert_eq!(reach.server.sessions().count(), 1);
     }
-    assert_eq!(reach.server.sessions().count(), 1);
 }

@@ -12,6 +12,7 @@ use oxmcp::{
 use serde_json::json;
 
 use crate::{
+    http::mounts::{Target, mounts},
     http::server::peer::{
         Events, LEGACY, Session, builder, call_modern, header, initialize, json, modern_builder,
         send,
@@ -31,61 +32,67 @@ fn of(builder: http::request::Builder, who: Option<&str>) -> http::request::Buil
 
 #[tokio::test]
 async fn attack_4_a_refused_request_opens_no_session() {
-    let refuse = from_fn(|request: Request, next: Next| async move {
-        let opens = request.method() == "initialize";
-        let response = next.run(request).await?;
-        if opens {
-            return Err(Error::internal("not you"));
-        }
-        Ok(response)
-    });
-    let server = calculator().layer(refuse);
-    let endpoint = StreamableHttp::from(server.clone());
-    let open = initialize(LEGACY, json!({})).to_string();
-    let refused = send(&endpoint, builder("POST"), open).await;
-    assert_eq!(header(refused.headers(), "mcp-session-id"), "");
-    assert_eq!(json(refused).await["error"]["message"], "not you");
-    assert_eq!(server.sessions().count(), 0);
+    for mount in mounts!() {
+        let refuse = from_fn(|request: Request, next: Next| async move {
+            let opens = request.method() == "initialize";
+            let response = next.run(request).await?;
+            if opens {
+                return Err(Error::internal("not you"));
+            }
+            Ok(response)
+        });
+        let server = calculator().layer(refuse);
+        let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;
+        let open = initialize(LEGACY, json!({})).to_string();
+        let refused = send(&endpoint, builder("POST"), open).await;
+        assert_eq!(header(refused.headers(), "mcp-session-id"), "");
+        assert_eq!(json(refused).await["error"]["message"], "not you");
+        assert_eq!(server.sessions().count(), 0);
+    }
 }
 
 #[tokio::test]
 async fn attack_4_ids_of_sessions_cannot_be_guessed() {
-    let endpoint = StreamableHttp::from(calculator());
-    let mut ids = HashSet::new();
-    for _ in 0..200 {
-        let session = Session::open(&endpoint).await;
-        assert_eq!(session.id.len(), 32, "128 bits");
-        assert!(session.id.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        ids.insert(session.id);
-    }
-    assert_eq!(ids.len(), 200);
-    // Each place of an id takes every value sooner or later: none of it counts.
-    for place in 0..32 {
-        let seen: HashSet<_> = ids.iter().map(|id| id.as_bytes()[place]).collect();
-        assert!(
-            seen.len() >= 12,
-            "place {place} takes {} values",
-            seen.len()
-        );
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        let mut ids = HashSet::new();
+        for _ in 0..200 {
+            let session = Session::open(&endpoint).await;
+            assert_eq!(session.id.len(), 32, "128 bits");
+            assert!(session.id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            ids.insert(session.id);
+        }
+        assert_eq!(ids.len(), 200);
+        // Each place of an id takes every value sooner or later: none of it counts.
+        for place in 0..32 {
+            let seen: HashSet<_> = ids.iter().map(|id| id.as_bytes()[place]).collect();
+            assert!(
+                seen.len() >= 12,
+                "place {place} takes {} values",
+                seen.len()
+            );
+        }
     }
 }
 
 #[tokio::test]
 async fn attack_4_no_client_chooses_the_id_of_its_session() {
-    let endpoint = StreamableHttp::from(calculator());
-    let chosen = "0".repeat(32);
-    let open = builder("POST").header("mcp-session-id", &chosen);
-    let fixed = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
-    assert_eq!(fixed.status(), StatusCode::NOT_FOUND);
-    // One that is there already is not taken over, either.
-    let session = Session::open(&endpoint).await;
-    let again = session.post(&initialize(LEGACY, json!({}))).await;
-    let other = header(again.headers(), "mcp-session-id").to_owned();
-    assert_ne!(other, session.id);
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        let chosen = "0".repeat(32);
+        let open = builder("POST").header("mcp-session-id", &chosen);
+        let fixed = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
+        assert_eq!(fixed.status(), StatusCode::NOT_FOUND);
+        // One that is there already is not taken over, either.
+        let session = Session::open(&endpoint).await;
+        let again = session.post(&initialize(LEGACY, json!({}))).await;
+        let other = header(again.headers(), "mcp-session-id").to_owned();
+        assert_ne!(other, session.id);
+    }
 }
 
 /// Opens a session of 2024-11-05. Returns its stream, and where to post.
-async fn open_2024(endpoint: &StreamableHttp, who: Option<&str>) -> (ResponseBody, String) {
+async fn open_2024(endpoint: &impl Target, who: Option<&str>) -> (ResponseBody, String) {
     let response = send(endpoint, of(builder("GET"), who), "").await;
     assert_eq!(response.status(), StatusCode::OK);
     let mut body = response.into_body();
@@ -97,27 +104,29 @@ async fn open_2024(endpoint: &StreamableHttp, who: Option<&str>) -> (ResponseBod
 
 #[tokio::test]
 async fn attack_4_a_session_of_2024_11_05_belongs_to_its_principal() {
-    let endpoint = StreamableHttp::from(calculator());
-    let (_stream, uri) = open_2024(&endpoint, Some("ann")).await;
-    let (_other_stream, nobodys) = open_2024(&endpoint, None).await;
-    let post = async |uri: &str, who| {
-        let request = http::Request::post(uri)
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let ping = request_of_ping();
-        send(&endpoint, of(request, who), ping).await.status()
-    };
-    for who in OTHERS {
-        assert_eq!(post(&uri, who).await, StatusCode::NOT_FOUND, "{who:?}");
-    }
-    assert_eq!(post(&uri, Some("ann")).await, StatusCode::ACCEPTED);
-    assert_eq!(post(&nobodys, Some("ann")).await, StatusCode::NOT_FOUND);
-    // Its id opens nothing on the other transport.
-    let (_, id) = uri.split_once('=').unwrap();
-    for method in ["POST", "GET", "DELETE"] {
-        let builder = of(builder(method).header("mcp-session-id", id), Some("ann"));
-        let status = send(&endpoint, builder, request_of_ping()).await.status();
-        assert_eq!(status, StatusCode::NOT_FOUND, "{method}");
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
+        let (_stream, uri) = open_2024(&endpoint, Some("ann")).await;
+        let (_other_stream, nobodys) = open_2024(&endpoint, None).await;
+        let post = async |uri: &str, who| {
+            let request = http::Request::post(uri)
+                .header("host", "localhost")
+                .header("content-type", "application/json");
+            let ping = request_of_ping();
+            send(&endpoint, of(request, who), ping).await.status()
+        };
+        for who in OTHERS {
+            assert_eq!(post(&uri, who).await, StatusCode::NOT_FOUND, "{who:?}");
+        }
+        assert_eq!(post(&uri, Some("ann")).await, StatusCode::ACCEPTED);
+        assert_eq!(post(&nobodys, Some("ann")).await, StatusCode::NOT_FOUND);
+        // Its id opens nothing on the other transport.
+        let (_, id) = uri.split_once('=').unwrap();
+        for method in ["POST", "GET", "DELETE"] {
+            let builder = of(builder(method).header("mcp-session-id", id), Some("ann"));
+            let status = send(&endpoint, builder, request_of_ping()).await.status();
+            assert_eq!(status, StatusCode::NOT_FOUND, "{method}");
+        }
     }
 }
 
@@ -127,19 +136,21 @@ fn request_of_ping() -> String {
 
 #[tokio::test]
 async fn attack_4_an_id_of_one_endpoint_opens_nothing_at_another() {
-    let server = calculator();
-    let one = StreamableHttp::from(server.clone());
-    let session = Session::open(&one).await;
-    let elsewhere = Session {
-        endpoint: StreamableHttp::from(server),
-        id: session.id.clone(),
-    };
-    assert_eq!(elsewhere.get().await.status(), StatusCode::NOT_FOUND);
-    assert_eq!(elsewhere.delete().await.status(), StatusCode::NOT_FOUND);
-    assert_eq!(
-        session.call(1, "ping", json!({})).await.status(),
-        StatusCode::OK
-    );
+    for mount in mounts!() {
+        let server = calculator();
+        let one = mount.serve(&StreamableHttp::from(server.clone())).await;
+        let session = Session::open(&one).await;
+        let elsewhere = Session {
+            endpoint: mount.serve(&StreamableHttp::from(server)).await,
+            id: session.id.clone(),
+        };
+        assert_eq!(elsewhere.get().await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(elsewhere.delete().await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(
+            session.call(1, "ping", json!({})).await.status(),
+            StatusCode::OK
+        );
+    }
 }
 
 fn notes() -> Server {
@@ -149,76 +160,81 @@ fn notes() -> Server {
 
 #[tokio::test]
 async fn attack_19_only_its_owner_can_use_a_session() {
-    let endpoint = StreamableHttp::from(notes());
-    let open = of(builder("POST"), Some("ann"));
-    let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
-    let id = header(opened.headers(), "mcp-session-id").to_owned();
-    let uri = json!({"uri": "mem://note"});
-    let messages = [
-        request(1, "ping", json!({})),
-        request(1, "tools/list", json!({})),
-        request(
-            1,
-            "tools/call",
-            json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
-        ),
-        request(1, "resources/subscribe", uri.clone()),
-        request(1, "resources/unsubscribe", uri),
-        request(1, "logging/setLevel", json!({"level": "debug"})),
-        initialize(LEGACY, json!({})),
-        notification("notifications/initialized"),
-        json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
-    ];
-    for who in OTHERS {
-        for message in &messages {
-            let builder = of(builder("POST").header("mcp-session-id", &id), who);
-            let status = send(&endpoint, builder, message.to_string()).await.status();
-            assert_eq!(status, StatusCode::NOT_FOUND, "{who:?} {message}");
-        }
-        for (method, last) in [("GET", None), ("GET", Some("s0_1")), ("DELETE", None)] {
-            let mut builder = of(builder(method).header("mcp-session-id", &id), who);
-            if let Some(last) = last {
-                builder = builder.header("last-event-id", last);
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(notes())).await;
+        let open = of(builder("POST"), Some("ann"));
+        let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
+        let id = header(opened.headers(), "mcp-session-id").to_owned();
+        let uri = json!({"uri": "mem://note"});
+        let messages = [
+            request(1, "ping", json!({})),
+            request(1, "tools/list", json!({})),
+            request(
+                1,
+                "tools/call",
+                json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+            ),
+            request(1, "resources/subscribe", uri.clone()),
+            request(1, "resources/unsubscribe", uri),
+            request(1, "logging/setLevel", json!({"level": "debug"})),
+            initialize(LEGACY, json!({})),
+            notification("notifications/initialized"),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+        ];
+        for who in OTHERS {
+            for message in &messages {
+                let builder = of(builder("POST").header("mcp-session-id", &id), who);
+                let status = send(&endpoint, builder, message.to_string()).await.status();
+                assert_eq!(status, StatusCode::NOT_FOUND, "{who:?} {message}");
             }
-            let status = send(&endpoint, builder, "").await.status();
-            assert_eq!(status, StatusCode::NOT_FOUND, "{who:?} {method}");
+            for (method, last) in [("GET", None), ("GET", Some("s0_1")), ("DELETE", None)] {
+                let mut builder = of(builder(method).header("mcp-session-id", &id), who);
+                if let Some(last) = last {
+                    builder = builder.header("last-event-id", last);
+                }
+                let status = send(&endpoint, builder, "").await.status();
+                assert_eq!(status, StatusCode::NOT_FOUND, "{who:?} {method}");
+            }
         }
+        let own = of(builder("POST").header("mcp-session-id", &id), Some("ann"));
+        let own = send(&endpoint, own, request_of_ping()).await;
+        assert_eq!(own.status(), StatusCode::OK);
     }
-    let own = of(builder("POST").header("mcp-session-id", &id), Some("ann"));
-    let own = send(&endpoint, own, request_of_ping()).await;
-    assert_eq!(own.status(), StatusCode::OK);
 }
 
 #[tokio::test]
 async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
-    let server = notes();
-    let endpoint = StreamableHttp::from(server.clone());
-    let ann = Session::open(&endpoint).await;
-    let mut to_ann = ann.listen().await;
-    let uri = json!({"uri": "mem://note"});
-    let subscribed = ann.call(1, "resources/subscribe", uri.clone()).await;
-    assert_eq!(json(subscribed).await["result"], json!({}));
-    let listen = json!({"notifications": {"resourceSubscriptions": ["mem://note"]}});
-    let mut listening = Events::of(call_modern(&endpoint, "subscriptions/listen", listen).await);
-    listening.next().await.unwrap();
+    for mount in mounts!() {
+        let server = notes();
+        let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;
+        let ann = Session::open(&endpoint).await;
+        let mut to_ann = ann.listen().await;
+        let uri = json!({"uri": "mem://note"});
+        let subscribed = ann.call(1, "resources/subscribe", uri.clone()).await;
+        assert_eq!(json(subscribed).await["result"], json!({}));
+        let listen = json!({"notifications": {"resourceSubscriptions": ["mem://note"]}});
+        let mut listening =
+            Events::of(call_modern(&endpoint, "subscriptions/listen", listen).await);
+        listening.next().await.unwrap();
 
-    let bob = Session::open(&endpoint).await;
-    let mut to_bob = bob.listen().await;
-    bob.call(1, "resources/unsubscribe", uri).await;
-    let mut cancel = notification("notifications/cancelled");
-    cancel["params"] = json!({"requestId": 1});
-    bob.post(&cancel).await;
-    let meta = modern(1, "ping", json!({}))["params"]["_meta"].clone();
-    cancel["params"]["_meta"] = meta;
-    send(&endpoint, modern_builder(&cancel), cancel.to_string()).await;
+        let bob = Session::open(&endpoint).await;
+        let mut to_bob = bob.listen().await;
+        bob.call(1, "resources/unsubscribe", uri).await;
+        let mut cancel = notification("notifications/cancelled");
+        cancel["params"] = json!({"requestId": 1});
+        bob.post(&cancel).await;
+        let meta = modern(1, "ping", json!({}))["params"]["_meta"].clone();
+        cancel["params"]["_meta"] = meta;
+        send(&endpoint, modern_builder(&cancel), cancel.to_string()).await;
 
-    server.resource_updated("mem://note");
-    for events in [&mut to_ann, &mut listening] {
-        let told = events.next().await.unwrap().data;
-        assert_eq!(told["method"], "notifications/resources/updated");
+        server.resource_updated("mem://note");
+        for events in [&mut to_ann, &mut listening] {
+            let told = events.next().await.unwrap().data;
+            assert_eq!(told["method"], "notifications/resources/updated");
+        }
+        // What Bob is told first is what was for all.
+        let _ = server.tool(idle("another"));
+        let told = to_bob.next().await.unwrap().data;
+        assert_eq!(told["method"], "notifications/tools/list_changed");
     }
-    // What Bob is told first is what was for all.
-    let _ = server.tool(idle("another"));
-    let told = to_bob.next().await.unwrap().data;
-    assert_eq!(told["method"], "notifications/tools/list_changed");
 }

@@ -2,11 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use oxmcp::{
-    Server,
-    http::{Serving, StreamableHttp},
-};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -14,27 +10,26 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::modern;
+use crate::{
+    http::{
+        mounts::Target,
+        server::peer::{call_modern, json},
+    },
+    support::text,
+};
 
 /// Longer than anything takes: what never comes must not hang a test.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-pub(crate) async fn serve(server: &Server) -> (Serving, SocketAddr) {
-    let endpoint = StreamableHttp::from(server.clone());
-    let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
-    let address = serving.local_addr();
-    (serving, address)
-}
-
 /// What comes back until the other side closes, or breaks the connection.
-async fn rest(stream: &mut TcpStream) -> String {
+async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = stream.read_to_end(&mut read);
     // A reset ends it as well.
     let _ = timeout(TIME_LIMIT, reading)
         .await
         .expect("it is not closed");
-    String::from_utf8_lossy(&read).into_owned()
+    read
 }
 
 /// Sends these bytes, and reads until the server closes, which it must be asked to do.
@@ -42,11 +37,15 @@ pub(crate) async fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String 
     let mut stream = TcpStream::connect(address).await.unwrap();
     // The server may have read enough before all is there.
     let _ = stream.write_all(bytes.as_ref()).await;
-    rest(&mut stream).await
+    String::from_utf8_lossy(&rest(&mut stream).await).into_owned()
 }
 
 /// Sends these bytes and nothing more.
 pub(crate) async fn hurl(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    String::from_utf8_lossy(&hurl_bytes(address, bytes).await).into_owned()
+}
+
+pub(crate) async fn hurl_bytes(address: SocketAddr, bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(bytes.as_ref()).await;
     let _ = stream.shutdown().await;
@@ -71,34 +70,14 @@ pub(crate) fn post(headers: &str, body: &str) -> String {
     )
 }
 
-/// The headers of a modern request.
-pub(crate) fn modern_headers(method: &str, name: &str) -> String {
-    let name = match name {
-        "" => String::new(),
-        name => format!("mcp-name: {name}\r\n"),
-    };
-    format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}")
-}
-
-pub(crate) fn call_add() -> Value {
-    modern(
-        1,
-        "tools/call",
-        json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
-    )
-}
-
 /// Whether the server still does what it is for.
 #[track_caller]
-pub(crate) fn is_alive(address: SocketAddr) -> impl Future<Output = ()> {
+pub(crate) fn is_alive(endpoint: &impl Target) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
     async move {
-        let request = post(
-            &modern_headers("tools/call", "add"),
-            &call_add().to_string(),
-        );
-        let answer = ask(address, request).await;
-        assert!(answer.contains(r#""text":"3.0""#), "{answer} at {place}");
+        let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+        let answer = json(call_modern(endpoint, "tools/call", params).await).await;
+        assert_eq!(text(&answer), "3.0", "{answer} at {place}");
     }
 }
 

@@ -11,6 +11,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 
 use crate::{
+    http::mounts::{Target, mounts},
     http::server::peer::{json, modern_builder, send},
     support::{calculator, idle, modern, text},
 };
@@ -45,7 +46,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    async fn ask(&self, endpoint: &StreamableHttp) -> Value {
+    async fn ask(&self, endpoint: &impl Target) -> Value {
         let arguments = json!({"project": self.project});
         let mut params = json!({"name": self.tool, "arguments": arguments});
         if let Some(state) = self.state {
@@ -65,7 +66,7 @@ impl Round<'_> {
 }
 
 /// What Ann gets when she deletes "x".
-async fn anns_state(endpoint: &StreamableHttp) -> String {
+async fn anns_state(endpoint: &impl Target) -> String {
     let first = Round { state: None, ..ANN };
     let answer = first.ask(endpoint).await;
     let state = &answer["result"]["requestState"];
@@ -81,89 +82,95 @@ const ANN: Round<'static> = Round {
 
 #[tokio::test]
 async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
-    let endpoint = StreamableHttp::from(server("s"));
-    let sealed = anns_state(&endpoint).await;
-    let state = Some(&*sealed);
-    for (who, tool, project) in [
-        (Some("bob"), "delete", "x"),
-        (Some("ANN"), "delete", "x"),
-        (Some(""), "delete", "x"),
-        (None, "delete", "x"),
-        (Some("ann"), "archive", "x"),
-        (Some("ann"), "delete", "y"),
-    ] {
-        let forged = Round {
-            who,
-            tool,
-            project,
-            state,
-        };
-        let answer = forged.ask(&endpoint).await;
-        assert_eq!(answer["error"]["code"], -32602, "{who:?} {tool}: {answer}");
-    }
-    // Each bit of it counts.
-    for place in [0, 3, 8, 40, sealed.len() / 2, sealed.len() - 1] {
-        let mut bytes = sealed.clone().into_bytes();
-        bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
-        let bytes = String::from_utf8(bytes).unwrap();
-        if bytes == sealed {
-            continue;
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(server("s"))).await;
+        let sealed = anns_state(&endpoint).await;
+        let state = Some(&*sealed);
+        for (who, tool, project) in [
+            (Some("bob"), "delete", "x"),
+            (Some("ANN"), "delete", "x"),
+            (Some(""), "delete", "x"),
+            (None, "delete", "x"),
+            (Some("ann"), "archive", "x"),
+            (Some("ann"), "delete", "y"),
+        ] {
+            let forged = Round {
+                who,
+                tool,
+                project,
+                state,
+            };
+            let answer = forged.ask(&endpoint).await;
+            assert_eq!(answer["error"]["code"], -32602, "{who:?} {tool}: {answer}");
         }
-        let forged = Round {
-            state: Some(&bytes),
-            ..ANN
-        };
-        let answer = forged.ask(&endpoint).await;
-        assert_eq!(answer["error"]["code"], -32602, "{place}: {answer}");
+        // Each bit of it counts.
+        for place in [0, 3, 8, 40, sealed.len() / 2, sealed.len() - 1] {
+            let mut bytes = sealed.clone().into_bytes();
+            bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
+            let bytes = String::from_utf8(bytes).unwrap();
+            if bytes == sealed {
+                continue;
+            }
+            let forged = Round {
+                state: Some(&bytes),
+                ..ANN
+            };
+            let answer = forged.ask(&endpoint).await;
+            assert_eq!(answer["error"]["code"], -32602, "{place}: {answer}");
+        }
+        // Another server, and another process, have other keys.
+        for name in ["s", "t"] {
+            let elsewhere = mount.serve(&StreamableHttp::from(server(name))).await;
+            let answer = Round { state, ..ANN }.ask(&elsewhere).await;
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+        let answer = Round { state, ..ANN }.ask(&endpoint).await;
+        assert_eq!(text(&answer), "x true");
     }
-    // Another server, and another process, have other keys.
-    for name in ["s", "t"] {
-        let elsewhere = StreamableHttp::from(server(name));
-        let answer = Round { state, ..ANN }.ask(&elsewhere).await;
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    }
-    let answer = Round { state, ..ANN }.ask(&endpoint).await;
-    assert_eq!(text(&answer), "x true");
 }
 
 #[tokio::test]
 async fn attack_18_a_principal_cannot_use_a_state_that_was_sealed_for_anonymous() {
-    let endpoint = StreamableHttp::from(server("s"));
-    let nobody = Round { who: None, ..ANN };
-    let answer = nobody.ask(&endpoint).await;
-    let state = answer["result"]["requestState"].as_str();
-    let answer = Round { state, ..ANN }.ask(&endpoint).await;
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    let answer = Round { state, ..nobody }.ask(&endpoint).await;
-    assert_eq!(text(&answer), "x true");
+    for mount in mounts!() {
+        let endpoint = mount.serve(&StreamableHttp::from(server("s"))).await;
+        let nobody = Round { who: None, ..ANN };
+        let answer = nobody.ask(&endpoint).await;
+        let state = answer["result"]["requestState"].as_str();
+        let answer = Round { state, ..ANN }.ask(&endpoint).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let answer = Round { state, ..nobody }.ask(&endpoint).await;
+        assert_eq!(text(&answer), "x true");
+    }
 }
 
 #[tokio::test]
 async fn attack_23_two_tokens_of_one_client_share_no_private_answers() {
-    let fresh = CacheHint::private(Duration::from_secs(3600));
-    let server = || calculator().cache_tools(fresh);
-    let servers = ["a", "b"].map(|who| server().tool(idle(&format!("of-{who}"))));
-    let endpoint = StreamableHttp::new(move |request| {
-        let token = request.headers.get("authorization")?.to_str().ok()?;
-        let place = match token {
-            "Bearer a" => 0,
-            "Bearer b" => 1,
-            _ => return None,
-        };
-        Some(servers[place].clone())
-    });
-    let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", serving.local_addr());
-    let client = Client::new("two", "1");
-    for _ in 0..2 {
-        for who in ["a", "b"] {
-            let to = Endpoint::new(&url).bearer_token(who);
-            let session = client.connect(to).await.unwrap();
-            let tools = session.tools().all().await.unwrap();
-            let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
-            assert_eq!(names, ["add", &format!("of-{who}")]);
-            session.close().await.unwrap();
+    for mount in mounts!() {
+        let fresh = CacheHint::private(Duration::from_secs(3600));
+        let server = || calculator().cache_tools(fresh);
+        let servers = ["a", "b"].map(|who| server().tool(idle(&format!("of-{who}"))));
+        let endpoint = StreamableHttp::new(move |request| {
+            let token = request.headers.get("authorization")?.to_str().ok()?;
+            let place = match token {
+                "Bearer a" => 0,
+                "Bearer b" => 1,
+                _ => return None,
+            };
+            Some(servers[place].clone())
+        });
+        let endpoint = mount.serve(&endpoint).await;
+        let url = format!("http://{}/mcp", endpoint.address);
+        let client = Client::new("two", "1");
+        for _ in 0..2 {
+            for who in ["a", "b"] {
+                let to = Endpoint::new(&url).bearer_token(who);
+                let session = client.connect(to).await.unwrap();
+                let tools = session.tools().all().await.unwrap();
+                let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
+                assert_eq!(names, ["add", &format!("of-{who}")]);
+                session.close().await.unwrap();
+            }
         }
+        assert!(client.connect(Endpoint::new(&url)).await.is_err());
     }
-    assert!(client.connect(Endpoint::new(&url)).await.is_err());
 }

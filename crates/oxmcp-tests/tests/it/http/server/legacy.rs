@@ -10,6 +10,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::http::mounts::mounts;
 use crate::http::server::peer::{
     Event, Events, LEGACY, Session, builder, header, initialize, json, send,
 };
@@ -116,58 +117,66 @@ async fn e4_a_stream_that_broke_is_resumed_where_it_broke() {
 
 #[tokio::test]
 async fn attack_4_an_event_id_of_another_session_leads_nowhere() {
-    let release = Arc::new(Notify::new());
-    let endpoint = endpoint(&calculator().tool(steps(&release)));
-    let (one, other) = (
-        Session::open(&endpoint).await,
-        Session::open(&endpoint).await,
-    );
-    let mut events = Events::of(one.post(&call_steps(5)).await);
-    let seen = events.next().await.unwrap().id.unwrap();
-    assert_eq!(other.resume(&seen).await.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(one.resume("r7_1").await.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(
-        one.resume("nonsense").await.status(),
-        StatusCode::BAD_REQUEST
-    );
+    for mount in mounts!() {
+        let release = Arc::new(Notify::new());
+        let endpoint = mount
+            .serve(&endpoint(&calculator().tool(steps(&release))))
+            .await;
+        let (one, other) = (
+            Session::open(&endpoint).await,
+            Session::open(&endpoint).await,
+        );
+        let mut events = Events::of(one.post(&call_steps(5)).await);
+        let seen = events.next().await.unwrap().id.unwrap();
+        assert_eq!(other.resume(&seen).await.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(one.resume("r7_1").await.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(
+            one.resume("nonsense").await.status(),
+            StatusCode::BAD_REQUEST
+        );
+    }
 }
 
 #[tokio::test]
 async fn attack_4_a_session_is_found_only_by_its_owner() {
-    let endpoint = endpoint(&calculator());
-    let open = builder("POST").extension(Principal::new("ann"));
-    let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
-    let id = header(opened.headers(), "mcp-session-id").to_owned();
-    let status = async |principal: Option<&str>, method: &str| {
-        let mut builder = builder(method).header("mcp-session-id", &id);
-        if let Some(principal) = principal {
-            builder = builder.extension(Principal::new(principal));
+    for mount in mounts!() {
+        let endpoint = mount.serve(&endpoint(&calculator())).await;
+        let open = builder("POST").extension(Principal::new("ann"));
+        let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
+        let id = header(opened.headers(), "mcp-session-id").to_owned();
+        let status = async |principal: Option<&str>, method: &str| {
+            let mut builder = builder(method).header("mcp-session-id", &id);
+            if let Some(principal) = principal {
+                builder = builder.extension(Principal::new(principal));
+            }
+            let ping = request(1, "ping", json!({}));
+            send(&endpoint, builder, ping.to_string()).await.status()
+        };
+        for method in ["POST", "GET", "DELETE"] {
+            assert_eq!(status(Some("bob"), method).await, StatusCode::NOT_FOUND);
+            assert_eq!(status(None, method).await, StatusCode::NOT_FOUND);
         }
-        let ping = request(1, "ping", json!({}));
-        send(&endpoint, builder, ping.to_string()).await.status()
-    };
-    for method in ["POST", "GET", "DELETE"] {
-        assert_eq!(status(Some("bob"), method).await, StatusCode::NOT_FOUND);
-        assert_eq!(status(None, method).await, StatusCode::NOT_FOUND);
+        assert_eq!(status(Some("ann"), "POST").await, StatusCode::OK);
     }
-    assert_eq!(status(Some("ann"), "POST").await, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn attack_4_a_second_get_never_steals_the_stream() {
-    let server = calculator();
-    let session = Session::open(&endpoint(&server)).await;
-    let mut events = session.listen().await;
-    assert_eq!(session.get().await.status(), StatusCode::CONFLICT);
-    let _ = server.clone().tool(idle("another"));
-    let told = events.next().await.unwrap();
-    assert_eq!(told.data["method"], "notifications/tools/list_changed");
-    drop(events);
-    // The place is free as soon as the pump has seen it.
-    tokio::task::yield_now().await;
-    tokio::task::yield_now().await;
-    let resumed = session.resume(&told.id.unwrap()).await;
-    assert_eq!(resumed.status(), StatusCode::OK);
+    for mount in mounts!() {
+        let server = calculator();
+        let session = Session::open(&mount.serve(&endpoint(&server)).await).await;
+        let mut events = session.listen().await;
+        assert_eq!(session.get().await.status(), StatusCode::CONFLICT);
+        let _ = server.clone().tool(idle("another"));
+        let told = events.next().await.unwrap();
+        assert_eq!(told.data["method"], "notifications/tools/list_changed");
+        drop(events);
+        // The place is free as soon as the pump has seen it.
+        let last = told.id.unwrap();
+        while session.resume(&last).await.status() != StatusCode::OK {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use oxmcp::{RequestContext, Resource, Server, Tool, ToolError, http::Principal};
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::http::mounts::mounts;
 use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
     peer::{Events, LEGACY, Session, builder, header, initialize, json, send},
@@ -55,20 +56,26 @@ async fn a_session_continues_at_another_node() {
 
 #[tokio::test]
 async fn attack_4_only_its_owner_restores_a_stored_session() {
-    let sessions = SharedSessions::default();
-    let one = endpoint(&calculator()).session_store(sessions.clone());
-    let open = builder("POST").extension(Principal::new("ann"));
-    let opened = send(&one, open, initialize(LEGACY, json!({})).to_string()).await;
-    let id = header(opened.headers(), "mcp-session-id").to_owned();
-    let other = endpoint(&calculator()).session_store(sessions);
-    let status = async |principal: &str| {
-        let builder = builder("POST").header("mcp-session-id", &id);
-        let builder = builder.extension(Principal::new(principal));
-        let ping = request(1, "ping", json!({}));
-        send(&other, builder, ping.to_string()).await.status()
-    };
-    assert_eq!(status("bob").await, StatusCode::NOT_FOUND);
-    assert_eq!(status("ann").await, StatusCode::OK);
+    for mount in mounts!() {
+        let sessions = SharedSessions::default();
+        let one = mount
+            .serve(&endpoint(&calculator()).session_store(sessions.clone()))
+            .await;
+        let open = builder("POST").extension(Principal::new("ann"));
+        let opened = send(&one, open, initialize(LEGACY, json!({})).to_string()).await;
+        let id = header(opened.headers(), "mcp-session-id").to_owned();
+        let other = mount
+            .serve(&endpoint(&calculator()).session_store(sessions))
+            .await;
+        let status = async |principal: &str| {
+            let builder = builder("POST").header("mcp-session-id", &id);
+            let builder = builder.extension(Principal::new(principal));
+            let ping = request(1, "ping", json!({}));
+            send(&other, builder, ping.to_string()).await.status()
+        };
+        assert_eq!(status("bob").await, StatusCode::NOT_FOUND);
+        assert_eq!(status("ann").await, StatusCode::OK);
+    }
 }
 
 #[tokio::test]
@@ -114,37 +121,41 @@ async fn streams_of_two_nodes_are_never_the_same() {
 
 #[tokio::test]
 async fn attack_3_a_late_answer_to_one_node_answers_nothing_at_another() {
-    #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
-    struct Name {
-        name: String,
-    }
+    for mount in mounts!() {
+        #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
+        struct Name {
+            name: String,
+        }
 
-    let sessions = SharedSessions::default();
-    let node = || {
-        let tool = Tool::new("greet", "Greet", |cx: RequestContext| async move {
-            let Name { name } = cx.ask("name", "Who are you?").await?;
-            Ok::<_, ToolError>(format!("Hello, {name}!"))
-        });
-        endpoint(&calculator().tool(tool)).session_store(sessions.clone())
-    };
-    let params = json!({"name": "greet", "arguments": {}});
-    let one = Session::open_in(&node(), LEGACY, json!({"elicitation": {}})).await;
-    let other = one.at(&node());
-    let mut asked = Vec::new();
-    let mut streams = Vec::new();
-    for session in [&one, &other] {
-        let mut events = Events::of(session.call(1, "tools/call", params.clone()).await);
-        events.next().await.unwrap();
-        asked.push(events.next().await.unwrap().data["id"].clone());
-        streams.push(events);
-    }
-    for (id, name) in [(&asked[0], "Ann"), (&asked[1], "Bob")] {
-        let number = id.as_u64().unwrap();
-        assert!(number < 1 << 53, "JSON carries it as it is");
-        let answer = json!({"jsonrpc": "2.0", "id": id,
+        let sessions = SharedSessions::default();
+        let node = async || {
+            let tool = Tool::new("greet", "Greet", |cx: RequestContext| async move {
+                let Name { name } = cx.ask("name", "Who are you?").await?;
+                Ok::<_, ToolError>(format!("Hello, {name}!"))
+            });
+            mount
+                .serve(&endpoint(&calculator().tool(tool)).session_store(sessions.clone()))
+                .await
+        };
+        let params = json!({"name": "greet", "arguments": {}});
+        let one = Session::open_in(&node().await, LEGACY, json!({"elicitation": {}})).await;
+        let other = one.at(&node().await);
+        let mut asked = Vec::new();
+        let mut streams = Vec::new();
+        for session in [&one, &other] {
+            let mut events = Events::of(session.call(1, "tools/call", params.clone()).await);
+            events.next().await.unwrap();
+            asked.push(events.next().await.unwrap().data["id"].clone());
+            streams.push(events);
+        }
+        for (id, name) in [(&asked[0], "Ann"), (&asked[1], "Bob")] {
+            let number = id.as_u64().unwrap();
+            assert!(number < 1 << 53, "JSON carries it as it is");
+            let answer = json!({"jsonrpc": "2.0", "id": id,
             "result": {"action": "accept", "content": {"name": name}}});
-        assert_eq!(other.post(&answer).await.status(), StatusCode::ACCEPTED);
+            assert_eq!(other.post(&answer).await.status(), StatusCode::ACCEPTED);
+        }
+        let answer = streams[1].next().await.unwrap().data;
+        assert_eq!(answer["result"]["content"][0]["text"], "Hello, Bob!");
     }
-    let answer = streams[1].next().await.unwrap().data;
-    assert_eq!(answer["result"]["content"][0]["text"], "Hello, Bob!");
 }

@@ -1,13 +1,15 @@
-//! A client by hand, which makes requests of an endpoint without a network.
+//! A client by hand, which makes requests of an endpoint, over a network or without.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, request::Builder};
 use http_body_util::{BodyExt, Full};
 use oxmcp::http::{ResponseBody, StreamableHttp};
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
-use crate::support::{modern, request};
+use crate::{
+    http::mounts::Target,
+    support::{modern, request},
+};
 
 pub(crate) const LEGACY: &str = "2025-11-25";
 
@@ -22,12 +24,12 @@ pub(crate) fn builder(method: &str) -> Builder {
 }
 
 pub(crate) async fn send(
-    endpoint: &StreamableHttp,
+    endpoint: &impl Target,
     request: Builder,
     body: impl Into<Bytes>,
 ) -> Response<ResponseBody> {
     let request = request.body(Full::new(body.into())).unwrap();
-    endpoint.clone().oneshot(request).await.unwrap()
+    endpoint.respond(request).await
 }
 
 /// A modern request with the headers that it needs.
@@ -43,7 +45,7 @@ pub(crate) fn modern_builder(message: &Value) -> Builder {
 }
 
 pub(crate) async fn call_modern(
-    endpoint: &StreamableHttp,
+    endpoint: &impl Target,
     method: &str,
     params: Value,
 ) -> Response<ResponseBody> {
@@ -52,21 +54,17 @@ pub(crate) async fn call_modern(
 }
 
 /// A client that has opened a session.
-pub(crate) struct Session {
-    pub(crate) endpoint: StreamableHttp,
+pub(crate) struct Session<T = StreamableHttp> {
+    pub(crate) endpoint: T,
     pub(crate) id: String,
 }
 
-impl Session {
-    pub(crate) async fn open(endpoint: &StreamableHttp) -> Self {
+impl<T: Target> Session<T> {
+    pub(crate) async fn open(endpoint: &T) -> Self {
         Self::open_in(endpoint, LEGACY, json!({})).await
     }
 
-    pub(crate) async fn open_in(
-        endpoint: &StreamableHttp,
-        version: &str,
-        capabilities: Value,
-    ) -> Self {
+    pub(crate) async fn open_in(endpoint: &T, version: &str, capabilities: Value) -> Self {
         let initialize = initialize(version, capabilities);
         let response = send(endpoint, builder("POST"), initialize.to_string()).await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -83,7 +81,7 @@ impl Session {
     }
 
     /// The same session at another endpoint.
-    pub(crate) fn at(&self, endpoint: &StreamableHttp) -> Self {
+    pub(crate) fn at(&self, endpoint: &T) -> Self {
         Self {
             endpoint: endpoint.clone(),
             id: self.id.clone(),

@@ -17,6 +17,7 @@ use oxmcp::{
 use serde_json::json;
 use tokio::{sync::Notify, task::yield_now, time::timeout};
 
+use crate::http::mounts::{Target, mounts};
 use crate::http::server::{
     legacy::endpoint,
     peer::{LEGACY, Session, builder, initialize, json, send},
@@ -32,7 +33,7 @@ async fn turns() {
 }
 
 /// What a ping is answered with.
-async fn ping(session: &Session) -> StatusCode {
+async fn ping(session: &Session<impl Target>) -> StatusCode {
     session.call(1, "ping", json!({})).await.status()
 }
 
@@ -104,32 +105,36 @@ async fn a_session_whose_server_is_not_served_here_is_refused() {
 
 #[tokio::test]
 async fn attack_4_a_store_is_asked_for_nothing_but_ids_as_they_are_made() {
-    let sessions = SharedSessions::default();
-    let node = endpoint(&calculator()).session_store(sessions.clone());
-    let other = Session::open(&node).await;
-    let id = other.id.clone();
-    let wrong = [
-        String::new(),
-        "*".to_owned(),
-        "../../etc/passwd".to_owned(),
-        "a' OR ''='".to_owned(),
-        id.to_uppercase(),
-        format!("{id}0"),
-        id.chars().skip(1).collect(),
-        id.replace(|_| true, "g"),
-    ];
-    for id in wrong.into_iter().filter(|it| *it != id) {
-        let endpoint = other.endpoint.clone();
-        let session = Session { endpoint, id };
-        assert_eq!(ping(&session).await, StatusCode::NOT_FOUND);
+    for mount in mounts!() {
+        let sessions = SharedSessions::default();
+        let node = mount
+            .serve(&endpoint(&calculator()).session_store(sessions.clone()))
+            .await;
+        let other = Session::open(&node).await;
+        let id = other.id.clone();
+        let wrong = [
+            String::new(),
+            "*".to_owned(),
+            "../../etc/passwd".to_owned(),
+            "a' OR ''='".to_owned(),
+            id.to_uppercase(),
+            format!("{id}0"),
+            id.chars().skip(1).collect(),
+            id.replace(|_| true, "g"),
+        ];
+        for id in wrong.into_iter().filter(|it| *it != id) {
+            let endpoint = other.endpoint.clone();
+            let session = Session { endpoint, id };
+            assert_eq!(ping(&session).await, StatusCode::NOT_FOUND);
+        }
+        assert!(sessions.asked.lock().unwrap().is_empty());
+        let unknown = Session {
+            endpoint: node,
+            id: "0123456789abcdef".repeat(2),
+        };
+        assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);
+        assert_eq!(*sessions.asked.lock().unwrap(), [unknown.id]);
     }
-    assert!(sessions.asked.lock().unwrap().is_empty());
-    let unknown = Session {
-        endpoint: node,
-        id: "0123456789abcdef".repeat(2),
-    };
-    assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);
-    assert_eq!(*sessions.asked.lock().unwrap(), [unknown.id]);
 }
 
 /// What a server was asked to watch, and no longer to.

@@ -3,12 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use oxmcp::{
-    RequestContext, Tool,
+    Limits, RequestContext, Tool,
     store::{EventStore, Replay},
 };
 use serde_json::{Value, json};
-use tokio::{sync::Notify, task::yield_now, time::timeout};
+use tokio::{
+    sync::Notify,
+    task::yield_now,
+    time::{sleep, timeout},
+};
 
+use crate::http::mounts::{Target, mounts};
 use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
     peer::{Event, Events, Session},
@@ -56,14 +61,13 @@ fn is_all(rest: &[Event]) {
     assert_eq!(rest.last().unwrap().data["id"], 7);
 }
 
-#[tokio::test]
-async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
-    let release = Arc::new(Notify::new());
-    let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
+/// Comes again so many times, without reading.
+async fn come_again<T: Target>(endpoint: &T, release: &Notify, times: usize) {
+    let session = Session::open(endpoint).await;
     let mut events = Events::of(session.post(&call("burst")).await);
     let seen = events.next().await.unwrap().id.unwrap();
     let mut held = session.resume(&seen).await;
-    for _ in 0..5000 {
+    for _ in 0..times {
         let next = session.resume(&seen).await;
         // What sends has seen the new reader while the old one was still there.
         yield_now().await;
@@ -72,6 +76,47 @@ async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
     }
     release.notify_one();
     is_all(&Events::of(held).rest().await);
+}
+
+#[tokio::test]
+async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
+    let release = Arc::new(Notify::new());
+    let endpoint = || endpoint(&calculator().tool(burst(&release)));
+    come_again(&endpoint(), &release, 5000).await;
+    for mount in mounts!() {
+        come_again(&mount.serve(&endpoint()).await, &release, 300).await;
+    }
+}
+
+/// A tool that reports more than counts as nothing, less than waits for one reader, and waits to be released.
+fn some(release: &Arc<Notify>) -> Tool {
+    let release = Arc::clone(release);
+    Tool::new("some", "Report and wait", move |cx: RequestContext| {
+        let release = Arc::clone(&release);
+        async move {
+            cx.progress(1).message("x".repeat(2000)).await;
+            release.notified().await;
+            "done"
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_comes_again_has_all_the_time_to_read_once_more() {
+    let release = Arc::new(Notify::new());
+    // Three silences of 15 seconds in which nothing is taken are too many.
+    let limits = Limits::default().http(|http| http.stall(Duration::from_secs(40)));
+    let endpoint = endpoint(&calculator().tool(some(&release))).limits(limits);
+    let session = Session::open(&endpoint).await;
+    let mut events = Events::of(session.post(&call("some")).await);
+    let seen = events.next().await.unwrap().id.unwrap();
+    // It took something in the first one.
+    sleep(Duration::from_secs(46)).await;
+    let again = session.resume(&seen).await;
+    sleep(Duration::from_secs(20)).await;
+    release.notify_one();
+    let rest = Events::of(again).rest().await;
+    assert_eq!(rest.last().unwrap().data["id"], 7);
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use tower::ServiceExt;
 
+use crate::http::mounts::{Target, mounts};
 use crate::support::{LEGACY, calculator, notification, request};
 
 /// Longer than anything waits: what never comes must not hang a test.
@@ -39,39 +39,39 @@ fn local_post(uri: &str) -> Builder {
 }
 
 async fn respond(
-    service: &LegacySse,
+    service: &impl Target,
     request: Builder,
     body: impl Into<Bytes>,
 ) -> Response<ResponseBody> {
     let request = request.body(Full::new(body.into())).unwrap();
-    service.clone().oneshot(request).await.unwrap()
+    service.respond(request).await
 }
 
-async fn status(service: &LegacySse, request: Builder, body: impl Into<Bytes>) -> StatusCode {
+async fn status(service: &impl Target, request: Builder, body: impl Into<Bytes>) -> StatusCode {
     respond(service, request, body).await.status()
 }
 
 /// A client with an open stream.
-struct Client {
-    service: LegacySse,
+struct Client<T = LegacySse> {
+    service: T,
     body: ResponseBody,
     unread: String,
     /// Where to post.
     endpoint: String,
 }
 
-impl Client {
-    async fn open(service: &LegacySse) -> Self {
+impl<T: Target> Client<T> {
+    async fn open(service: &T) -> Self {
         Self::open_by(service, local("GET", "/sse")).await
     }
 
-    async fn open_by(service: &LegacySse, request: Builder) -> Self {
+    async fn open_by(service: &T, request: Builder) -> Self {
         let response = respond(service, request, "").await;
         assert_eq!(response.status(), StatusCode::OK);
         Self::of(service, response.into_body()).await
     }
 
-    async fn of(service: &LegacySse, body: ResponseBody) -> Self {
+    async fn of(service: &T, body: ResponseBody) -> Self {
         let mut client = Self {
             service: service.clone(),
             body,
@@ -151,7 +151,7 @@ impl Client {
         answer
     }
 
-    async fn opened(service: &LegacySse) -> Self {
+    async fn opened(service: &T) -> Self {
         let mut client = Self::open(service).await;
         client.initialize(Revision::V2024_11_05).await;
         client

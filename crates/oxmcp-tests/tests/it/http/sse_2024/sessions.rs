@@ -93,45 +93,49 @@ async fn a_server_that_was_put_together_wrongly_opens_no_session() {
     assert!(format!("{service:?}").contains("sessions: 0"));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_3_answers_go_home_whatever_the_ids() {
-    let service = service(calculator());
-    let clients = join_all((0..20).map(|_| Client::opened(&service))).await;
-    let ids: HashSet<_> = clients.iter().map(|it| it.endpoint.clone()).collect();
-    assert_eq!(ids.len(), 20);
-    let asking = clients
-        .into_iter()
-        .enumerate()
-        .map(|(number, mut client)| async move {
-            for id in 0..10 {
-                let answer = client
-                    .ask(call(id, "add", &json!({"a": number, "b": 0.5})))
-                    .await;
-                let sum = format!("{number}.5");
-                assert_eq!((&answer["id"], text(&answer)), (&json!(id), &*sum));
-            }
-        });
-    join_all(asking).await;
+    for mount in mounts!() {
+        let service = mount.serve(&service(calculator())).await;
+        let clients = join_all((0..20).map(|_| Client::opened(&service))).await;
+        let ids: HashSet<_> = clients.iter().map(|it| it.endpoint.clone()).collect();
+        assert_eq!(ids.len(), 20);
+        let asking = clients
+            .into_iter()
+            .enumerate()
+            .map(|(number, mut client)| async move {
+                for id in 0..10 {
+                    let answer = client
+                        .ask(call(id, "add", &json!({"a": number, "b": 0.5})))
+                        .await;
+                    let sum = format!("{number}.5");
+                    assert_eq!((&answer["id"], text(&answer)), (&json!(id), &*sum));
+                }
+            });
+        join_all(asking).await;
+    }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_4_a_session_belongs_to_the_principal_that_opened_it() {
-    let service = service(calculator());
-    let of = |request: Builder, name: Option<&str>| match name {
-        Some(name) => request.extension(Principal::new(name.to_owned())),
-        None => request,
-    };
-    for owner in [Some("alice"), None] {
-        let client = Client::open_by(&service, of(local("GET", "/sse"), owner)).await;
-        for other in [Some("alice"), Some("bob"), None] {
-            let request = of(local_post(&client.uri()), other);
-            let status = status(&service, request, ping(1).to_string()).await;
-            let expected = if owner == other {
-                StatusCode::ACCEPTED
-            } else {
-                StatusCode::NOT_FOUND
-            };
-            assert_eq!(status, expected, "{owner:?} {other:?}");
+    for mount in mounts!() {
+        let service = mount.serve(&service(calculator())).await;
+        let of = |request: Builder, name: Option<&str>| match name {
+            Some(name) => request.extension(Principal::new(name.to_owned())),
+            None => request,
+        };
+        for owner in [Some("alice"), None] {
+            let client = Client::open_by(&service, of(local("GET", "/sse"), owner)).await;
+            for other in [Some("alice"), Some("bob"), None] {
+                let request = of(local_post(&client.uri()), other);
+                let status = status(&service, request, ping(1).to_string()).await;
+                let expected = if owner == other {
+                    StatusCode::ACCEPTED
+                } else {
+                    StatusCode::NOT_FOUND
+                };
+                assert_eq!(status, expected, "{owner:?} {other:?}");
+            }
         }
     }
 }
@@ -171,17 +175,19 @@ async fn w16_a_stream_that_is_silent_shows_that_it_is_alive() {
     assert_eq!(client.ask(ping(1)).await["id"], 1);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn attack_5_invalid_messages_are_answered_and_the_session_lives() {
-    let mut client = Client::opened(&service(calculator())).await;
-    for (body, code) in [("{}\n{}", -32700), ("{", -32700), ("{}", -32600)] {
-        let posted = status(&client.service, local_post(&client.uri()), body).await;
-        assert_eq!(posted, StatusCode::ACCEPTED);
-        assert_eq!(client.message().await["error"]["code"], code, "{body}");
+    for mount in mounts!() {
+        let mut client = Client::opened(&mount.serve(&service(calculator())).await).await;
+        for (body, code) in [("{}\n{}", -32700), ("{", -32700), ("{}", -32600)] {
+            let posted = status(&client.service, local_post(&client.uri()), body).await;
+            assert_eq!(posted, StatusCode::ACCEPTED);
+            assert_eq!(client.message().await["error"]["code"], code, "{body}");
+        }
+        let spread = "{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 1, \"method\": \"ping\"\n}\n";
+        status(&client.service, local_post(&client.uri()), spread).await;
+        assert_eq!(client.message().await["id"], 1);
     }
-    let spread = "{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 1, \"method\": \"ping\"\n}\n";
-    status(&client.service, local_post(&client.uri()), spread).await;
-    assert_eq!(client.message().await["id"], 1);
 }
 
 /// The text of a stream so far, or at its end.

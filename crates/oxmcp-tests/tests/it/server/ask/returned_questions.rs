@@ -3,8 +3,8 @@
 use oxmcp::{
     Reply, RequestContext, Revision, Server, Tool, ToolError,
     protocol::{
-        CallToolResult, CreateMessageParams, ElicitParams, ElicitResult, ElicitSchema,
-        InputRequiredResult, SamplingMessage, StringSchema,
+        CallToolResult, CreateMessageParams, ElicitFormParams, ElicitParams, ElicitResult,
+        ElicitSchema, InputRequiredResult, SamplingMessage, StringSchema,
     },
 };
 use serde_json::json;
@@ -14,7 +14,9 @@ use crate::support::text;
 
 fn who(key: &str) -> InputRequiredResult {
     let form = ElicitSchema::new().required("name", StringSchema::default());
-    InputRequiredResult::new().with_input_request(key, ElicitParams::form(key, form))
+    let mut params = ElicitFormParams::new(key, form);
+    params.meta.insert("com.example/why", "tests");
+    InputRequiredResult::new().with_input_request(key, ElicitParams::Form(params))
 }
 
 /// Asks twice, and counts in a state that anybody can read.
@@ -41,6 +43,7 @@ async fn questions_that_a_handler_returns_are_asked_in_every_revision() {
         let mut user = User::new(&server, revision).await;
         let answer = user
             .call("t", json!({}), |_, params| {
+                assert_eq!(params["_meta"]["com.example/why"], "tests", "{revision}");
                 accept(json!({"name": params["message"]}))
             })
             .await;

@@ -233,13 +233,14 @@ async fn steps_are_remembered_within_one_run_too() {
             .try_step("b", || async { Err(ToolError::new("no")) })
             .await;
         let then: u8 = cx.try_step("b", || async { Ok::<_, ToolError>(3) }).await?;
-        Ok::<_, ToolError>(format!("{one} {same} {} {then}", failed.is_err()))
+        let still = cx.step("a", || async { 4 }).await?;
+        Ok::<_, ToolError>(format!("{one} {same} {} {then} {still}", failed.is_err()))
     });
     let server = Server::new("s", "1").tool(tool);
     for revision in Revision::ALL {
         let mut user = User::able(&server, revision, json!({})).await;
         let answer = user.call_once("t", json!({}), json!({})).await;
-        assert_eq!(text(&answer), "1 1 true 3", "{revision}");
+        assert_eq!(text(&answer), "1 1 true 3 1", "{revision}");
     }
 }
 

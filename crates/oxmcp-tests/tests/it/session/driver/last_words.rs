@@ -1,6 +1,11 @@
 //! The end of input with much still to be said: what is answered, how long writing goes on, and what is counted as lost.
 
-use oxmcp::{Limits, Server, testing::ScriptedPeer, transport::stream};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use oxmcp::{Client, Limits, Server, testing::ScriptedPeer, transport::stream};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, split},
@@ -154,4 +159,23 @@ async fn a_call_that_is_longer_than_the_drain_gets_an_error() {
     assert!(peer.receive().await.is_err(), "one answer each");
     running.await.unwrap().unwrap();
     assert_eq!(start.elapsed(), Limits::default().drain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_the_end_is_handled_before_the_session_is_over() {
+    let handled = Arc::new(AtomicBool::new(false));
+    let notes = Arc::clone(&handled);
+    let client = Client::new("test", "1.0.0").on_tools_changed(move |_session| {
+        let notes = Arc::clone(&notes);
+        async move {
+            sleep(Duration::from_secs(1)).await;
+            notes.store(true, Ordering::Relaxed);
+        }
+    });
+    let (session, mut peer) = server_of(client).await;
+    let changed = notification("notifications/tools/list_changed", json!({}));
+    peer.send(changed).await.unwrap();
+    drop(peer);
+    let _ = session.wait().await;
+    assert!(handled.load(Ordering::Relaxed));
 }

@@ -90,7 +90,9 @@ mod tests {
             ("https://a/mcp", "https://b/mcp", None),
             ("https://a/mcp", "//b/mcp", None),
             ("https://a/mcp", "https://a:8443/mcp", None),
+            ("http://a/mcp", "https://a:8443/mcp", None),
             ("http://a:8080/mcp", "https://a/mcp", None),
+            ("http://a/mcp", "ftp://a/mcp", None),
             ("http://a/mcp", "file:///etc/passwd", None),
             ("http://a/mcp", "http://[", None),
         ];

@@ -40,6 +40,8 @@ use crate::http::server::response::ResponseBody;
 
 /// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
 const READ_AHEAD: usize = 64 << 10;
+/// The same over HTTP/2, so that a head that is served over one version is over the other.
+const MAX_HEADERS: u32 = 64 << 10;
 /// How often clients over HTTP/2 are pinged, and how long they have to answer. Over HTTP/1 a dead client shows when something is
 /// written.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -87,7 +89,8 @@ impl Shared {
         http2
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT);
+            .keep_alive_timeout(PING_TIMEOUT)
+            .max_header_list_size(MAX_HEADERS);
         Arc::new(Self {
             http1,
             http2,

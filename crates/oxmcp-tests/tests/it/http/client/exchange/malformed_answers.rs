@@ -39,7 +39,7 @@ async fn answered(
 }
 
 #[tokio::test(start_paused = true)]
-async fn attack_7_no_depth_of_brackets_is_gone_into() {
+async fn attack_7_no_depth_of_brackets_in_an_answer_is_gone_into() {
     let brackets = "[".repeat(100_000) + &"]".repeat(100_000);
     let (mut peer, session) = discover().await;
     let error = answered(&mut peer, &session, |asked| {
