@@ -30,7 +30,7 @@ pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error
             let key = Arc::new(SigningKey::from_pem(text("private_key_pem")?)?);
             Login::client_credentials(Client::new(text("client_id")?)?.with_key(key))
         }
-        "auth/client-credentials-basic" => Login::client_credentials(confidential(&text)?),
+        "auth/client-credentials-basic" => Login::client_credentials(confidential(text)?),
         "auth/wif-jwt-bearer" => {
             let assertion = text("valid_jwt")?.to_owned();
             Login::assertion(move |_| {
@@ -48,10 +48,10 @@ pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error
                 let subject = subject.clone();
                 async { Ok(subject) }
             };
-            Login::enterprise(provider, there, subject).client(confidential(&text)?)
+            Login::enterprise(provider, there, subject).client(confidential(text)?)
         }
         "auth/pre-registration" => {
-            agreeing().client(confidential(&text)?.issued_by(text("issuer")?))
+            agreeing().client(confidential(text)?.issued_by(text("issuer")?))
         }
         _ => agreeing(),
     };
