@@ -72,7 +72,7 @@
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
 //! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and the client's way to one |
-//! | `auth`, with the feature of that name | access tokens: keys, issuers, scopes, challenges |
+//! | `auth`, with the feature of that name | the steps of authorization: clients, keys, issuers, scopes, challenges |
 //! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
@@ -117,7 +117,7 @@
 //!
 //! There are eight Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
 //! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role, `auth`, for access tokens, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
+//! the two sides of `http`, which include their role, `auth`, for logins and access tokens, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
 //! default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both roles.
 //!
 //! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
