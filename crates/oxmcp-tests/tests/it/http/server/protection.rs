@@ -157,7 +157,6 @@ fn bearing(request: Builder, token: &str) -> Builder {
     request.header("authorization", format!("Bearer {token}"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 async fn call(
     endpoint: &impl Target,
     token: &str,
