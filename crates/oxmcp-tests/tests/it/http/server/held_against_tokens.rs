@@ -170,13 +170,15 @@ async fn messages_are_posted_to_the_url_that_proofs_are_for() {
         let service = LegacySse::from(server.clone())
             .messages(messages)
             .protect(resource);
-        let is_served = service.serve("127.0.0.1:0").await.is_ok();
         let request =
             bearing(Request::get("/mcp"), &issuer.token("mcp")).header("host", "localhost");
         let response = service
+            .clone()
             .oneshot(request.body(Full::<Bytes>::default()).unwrap())
             .await;
         let status = response.unwrap().status();
+        // What it serves, it closes again, with all its clones.
+        let is_served = service.serve("127.0.0.1:0").await.is_ok();
         assert_eq!(is_served, status == StatusCode::OK, "{messages}");
         status
     };
