@@ -10,7 +10,7 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
-//! | `principal.rs` | [`Principal`](principal::Principal): the caller of a request |
+//! | `principal.rs` | [`Principal`]: the caller of a request |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!

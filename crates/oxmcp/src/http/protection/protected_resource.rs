@@ -285,6 +285,25 @@ impl ProtectedResource {
         Ok(())
     }
 
+    /// Whether messages may be posted to this path or URL, where the stream comes from the URL of the resource.
+    ///
+    /// # Errors
+    /// Where proofs are taken, which are for the URL of the resource, and it is another.
+    pub(in crate::http) fn check_messages(&self, uri: &str) -> Result<()> {
+        let url = &self.settings.url;
+        let path = |url: &str| url.parse().map(|it: Uri| it.path().to_owned()).ok();
+        let target = uri.split('?').next().unwrap_or_default();
+        let is_same = target.is_empty()
+            || target == url
+            || target.starts_with('/') && path(url).is_some_and(|it| it == target);
+        if is_same || self.settings.dpop.is_none() {
+            return Ok(());
+        }
+        Err(Error::misuse(format!(
+            "messages are posted to {uri}, and proofs (DPoP) are for {url} alone: let clients post there (LegacySse::messages)"
+        )))
+    }
+
     /// What requests must pass.
     ///
     /// # Errors

@@ -12,7 +12,8 @@ use crate::http::server::{
 /// The methods that an endpoint has.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// The headers of responses that clients need, beside those that every page sees.
-const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
 /// How long a browser need not ask again, in seconds: none takes more than two hours.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const VARY: HeaderValue = HeaderValue::from_static("Origin");
@@ -133,7 +134,7 @@ mod tests {
             assert_eq!(headers["access-control-allow-origin"], APP);
             assert_eq!(
                 headers["access-control-expose-headers"],
-                "Mcp-Session-Id, WWW-Authenticate"
+                "Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce"
             );
             assert_eq!(headers["vary"], "Origin");
         }

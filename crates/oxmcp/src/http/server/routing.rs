@@ -16,8 +16,6 @@ use http::{
 };
 use http_body::Body;
 use oxmcp_json::Text;
-#[cfg(feature = "auth")]
-use oxmcp_protocol::method::Listen;
 use oxmcp_protocol::{
     Method, Revision,
     internal::{Envelope, Era, Params, RequestParams},
@@ -26,10 +24,7 @@ use oxmcp_protocol::{
 use tower_service::Service;
 
 #[cfg(feature = "auth")]
-use crate::http::{
-    names::METHOD,
-    protection::{ProtectedResource, StreamDeadline},
-};
+use crate::http::protection::{ProtectedResource, StreamDeadline};
 use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
@@ -107,8 +102,8 @@ where
     if endpoint.has_sse() && is_2024(&parts) {
         return Box::pin(endpoint.sse().respond(parts, body)).await;
     }
-    let listens = parts.method == HttpMethod::GET
-        || validation::single(&parts.headers, &METHOD).is_some_and(|it| it == Listen::NAME);
+    // A modern subscription gets the same deadline where its message is known.
+    let listens = parts.method == HttpMethod::GET;
     let deadline: Option<StreamDeadline> = parts.extensions.get().filter(|_| listens).cloned();
     let response = Box::pin(respond(endpoint, Arc::new(parts), body)).await?;
     Ok(response.map(|body| body.until(deadline.as_ref())))
@@ -194,7 +189,7 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
 /// # Errors
 /// How the request is refused.
 fn post(
-    request: EndpointRequest,
+    mut request: EndpointRequest,
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     if body.trim_ascii_start().first() == Some(&b'[') {
@@ -210,6 +205,11 @@ fn post(
         Envelope::Notification(it) => (None, &*it.method, it.params),
         Envelope::Response(_) => (None, "", None),
     };
+    // A modern client knows of no session, even where it names one: all that follows is for the server that serves the message.
+    if request.session.is_some() && validation::is_modern(&request.parts.headers, &message) {
+        request.session = None;
+        request.server = request.endpoint.choose(&request.parts)?;
+    }
     let features = request.server.features().clone();
     let validated = validation::check_message(&features, &request.parts.headers, &message)
         .map_err(|refusal| refusal.response(id.as_ref()))?;

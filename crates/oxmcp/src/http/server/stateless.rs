@@ -10,6 +10,8 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
+#[cfg(feature = "auth")]
+use futures_util::FutureExt;
 use futures_util::stream;
 use http::{Response, StatusCode};
 use oxmcp_protocol::{
@@ -23,6 +25,8 @@ use tokio::{
 };
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+#[cfg(feature = "auth")]
+use crate::http::protection::StreamDeadline;
 use crate::{
     error::Error,
     http::server::{
@@ -40,7 +44,7 @@ use crate::{
     },
 };
 
-/// Begins to serve a modern message. A modern client knows of no session, even where it names one. `mismatch` answers the request
+/// Begins to serve a modern message, of no session. `mismatch` answers the request
 /// where its caller sees the tool that it names.
 ///
 /// # Errors
@@ -52,14 +56,10 @@ pub(super) fn begin(
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     let EndpointRequest {
         endpoint,
-        mut server,
-        session,
+        server,
         parts,
         ..
     } = request;
-    if session.is_some() {
-        server = endpoint.choose(&parts)?;
-    }
     let is_request = matches!(message, Envelope::Request(_));
     let listen = match &message {
         Envelope::Request(it) if it.method == Listen::NAME => Some(&it.id),
@@ -69,6 +69,8 @@ pub(super) fn begin(
         let why = Error::method_not_found(Listen::NAME);
         return Err(response::refuse(StatusCode::NOT_FOUND, listen, &why));
     }
+    #[cfg(feature = "auth")]
+    let deadline: Option<StreamDeadline> = listen.and_then(|_| parts.extensions.get()).cloned();
     let caller = if listen.is_some() {
         lasting_caller(&parts)
     } else {
@@ -77,7 +79,13 @@ pub(super) fn begin(
     let peer = ServerRole::stateless(server, mismatch);
     let answer = StatelessAnswer::new(endpoint, peer, caller, true);
     answer.connection.take_envelope(message);
-    Ok(answer.begin(is_request))
+    let answer = answer.begin(is_request);
+    #[cfg(feature = "auth")]
+    if deadline.is_some() {
+        let until = move |body: ResponseBody| body.until(deadline.as_ref());
+        return Ok(Box::pin(answer.map(|response| response.map(until))));
+    }
+    Ok(answer)
 }
 
 /// Begins to serve a legacy message, or a batch, which `take` hands to its connection, in a revision without a session; `None` is for

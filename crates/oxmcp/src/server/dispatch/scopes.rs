@@ -51,12 +51,13 @@ impl Features {
         }
     }
 
-    /// Those of the resource, or else of the template that would serve it.
+    /// Those of the resource, or else of the templates one of which would serve it.
     fn scopes_of_resource(&self, uri: &str) -> ScopeSet {
         if let Some(resource) = self.resources.get_any(uri) {
             return scopes(Some(resource));
         }
-        scopes(self.routes.find_any(uri))
+        let templates = self.routes.candidates(uri);
+        templates.fold(ScopeSet::new(), |all, it| all.union(&it.access().scopes))
     }
 }
 

@@ -259,11 +259,17 @@ impl Routes {
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
     }
 
-    /// The first template that the URI is one of, whether or not a caller sees it.
+    /// The templates that may serve the URI: up to the first that all callers see. Which one does shows only to the caller.
     #[cfg(all(feature = "auth", feature = "http-server"))]
-    pub(crate) fn find_any(&self, uri: &str) -> Option<&RegisteredTemplate> {
-        let mut all = self.0.iter().map(|template| &**template);
-        all.find(|template| template.matcher.captures(uri).is_some())
+    pub(crate) fn candidates(&self, uri: &str) -> impl Iterator<Item = &RegisteredTemplate> {
+        let all = self.0.iter().map(|template| &**template);
+        let mut is_decided = false;
+        all.filter(move |template| template.matcher.captures(uri).is_some())
+            .take_while(move |template| {
+                let is_candidate = !is_decided;
+                is_decided = template.access.sees.is_none();
+                is_candidate
+            })
     }
 
     /// Whether the URI is one of templates that the caller does not see, and of no other.

@@ -38,7 +38,7 @@ impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
     }
 
     /// The handler that `handler` is when it is given a clone of the state before all else, as
-    /// [`with_state`](crate::with_state) makes it.
+    /// [`with_state`] makes it.
     pub fn with_state<Arguments, H>(
         &self,
         handler: H,

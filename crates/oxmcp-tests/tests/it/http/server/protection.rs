@@ -30,20 +30,20 @@ use crate::http::mounts::{Target, mounts};
 use crate::http::server::peer::{Session, builder, header, json, modern_builder, send};
 use crate::support::{add, modern, request};
 
-const URL: &str = "https://mcp.example.com/mcp";
+pub(super) const URL: &str = "https://mcp.example.com/mcp";
 const ISSUER: &str = "https://auth.example.com";
 const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// An authorization server as far as a resource server knows it: its metadata, its keys, and its word on tokens.
 #[derive(Clone)]
-struct Issuer {
+pub(super) struct Issuer {
     key: Arc<SigningKey>,
     requests: Arc<AtomicUsize>,
     is_down: bool,
 }
 
 impl Issuer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let key = SigningKey::generate(Algorithm::Es256).unwrap();
         Self {
             key: Arc::new(key.with_key_id("one")),
@@ -52,13 +52,13 @@ impl Issuer {
         }
     }
 
-    fn resource(&self) -> ProtectedResource {
+    pub(super) fn resource(&self) -> ProtectedResource {
         ProtectedResource::new(URL)
             .issuer(TrustedIssuer::new(ISSUER))
             .http_client(self.clone())
     }
 
-    fn claims(scope: &str) -> Value {
+    pub(super) fn claims(scope: &str) -> Value {
         let now = UnixTime::from(SystemTime::now()).seconds();
         json!({
             "iss": ISSUER, "aud": URL, "sub": "ann", "client_id": "editor", "scope": scope,
@@ -67,17 +67,17 @@ impl Issuer {
     }
 
     /// A token that ends after so many seconds.
-    fn ending(&self, seconds: u64) -> String {
+    pub(super) fn ending(&self, seconds: u64) -> String {
         let mut claims = Self::claims("mcp");
         claims["exp"] = json!(claims["iat"].as_u64().unwrap() + seconds);
         self.sign(&claims)
     }
 
-    fn sign(&self, claims: &Value) -> String {
+    pub(super) fn sign(&self, claims: &Value) -> String {
         self.key.sign("at+jwt", claims).unwrap()
     }
 
-    fn token(&self, scope: &str) -> String {
+    pub(super) fn token(&self, scope: &str) -> String {
         self.sign(&Self::claims(scope))
     }
 }
@@ -153,11 +153,11 @@ fn endpoint(resource: &ProtectedResource) -> StreamableHttp {
     StreamableHttp::from(files()).protect(resource.clone())
 }
 
-fn bearing(request: Builder, token: &str) -> Builder {
+pub(super) fn bearing(request: Builder, token: &str) -> Builder {
     request.header("authorization", format!("Bearer {token}"))
 }
 
-async fn call(
+pub(super) async fn call(
     endpoint: &impl Target,
     token: &str,
     method: &str,
@@ -181,7 +181,7 @@ async fn whoami(endpoint: &impl Target, token: &str) -> (StatusCode, String) {
 }
 
 /// Status, code and scopes of a refusal.
-fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, String, String) {
+pub(super) fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, String, String) {
     let challenges = Challenge::from_headers(response.headers());
     let challenge = challenges.first().unwrap();
     let metadata = format!("https://mcp.example.com{METADATA}");
@@ -448,7 +448,7 @@ async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
 }
 
 /// A session in a revision, which `Session` names to be the newest: only its id is of use.
-async fn open<T: Target>(endpoint: &T, token: &str, version: &str) -> Session<T> {
+pub(super) async fn open<T: Target>(endpoint: &T, token: &str, version: &str) -> Session<T> {
     let initialize = crate::http::server::peer::initialize(version, json!({}));
     let request = bearing(builder("POST"), token);
     let opened = send(endpoint, request, initialize.to_string()).await;
@@ -709,7 +709,7 @@ async fn streams(endpoint: &StreamableHttp, token: &str) -> [oxmcp::http::Respon
     [legacy.into_body(), modern.into_body()]
 }
 
-async fn read_to_end(mut body: oxmcp::http::ResponseBody) -> String {
+pub(super) async fn read_to_end(mut body: oxmcp::http::ResponseBody) -> String {
     let mut text = String::new();
     while let Some(frame) = body.frame().await {
         let data = frame.unwrap().into_data().unwrap();

@@ -175,6 +175,9 @@ impl LegacySse {
     }
 
     /// Demands access tokens. See [`StreamableHttp::protect`](crate::http::StreamableHttp::protect).
+    ///
+    /// Tokens that are bound to a key ([`ProtectedResource::dpop`]) come with proofs for the URL of the resource: clients must get
+    /// the stream there, and post their messages there as well.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
@@ -208,10 +211,10 @@ impl LegacySse {
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
-        self.settings
-            .protected
-            .as_ref()
-            .map_or(Ok(()), ProtectedResource::check)?;
+        if let Some(resource) = &self.settings.protected {
+            resource.check()?;
+            resource.check_messages(&self.settings.messages)?;
+        }
         self.settings
             .server
             .as_ref()
@@ -256,6 +259,8 @@ impl LegacySse {
     {
         #[cfg(feature = "auth")]
         if let Some(resource) = &self.settings.protected {
+            let checked = resource.check_messages(&self.settings.messages);
+            checked.map_err(|error| failed(&error))?;
             let admitted = validation::admit(resource, &self.settings.policy, &mut parts).await;
             if let Err(refused) = admitted {
                 validation::discard_body(&parts, body);

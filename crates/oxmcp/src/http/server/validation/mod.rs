@@ -33,6 +33,8 @@ pub(super) use body::{discard_body, read_body};
 pub(super) use check::Check;
 pub(super) use head::{accepts, is_json, single};
 pub(super) use refusal::Refusal;
-pub(super) use run::{check_access, check_batch, check_head, check_message, check_session};
+pub(super) use run::{
+    check_access, check_batch, check_head, check_message, check_session, is_modern,
+};
 #[cfg(feature = "auth")]
 pub(super) use token::{admit, check_scopes, check_scopes_of_body};

@@ -52,6 +52,19 @@ pub(in crate::http::server) struct Validated {
     pub(in crate::http::server) mismatch: Option<Error>,
 }
 
+/// Whether a message is to be served by modern rules, whatever the server: before it has passed any check.
+pub(in crate::http::server) fn is_modern(
+    headers: &HeaderMap,
+    envelope: &Envelope<'_, RequestParams<'_>>,
+) -> bool {
+    let served = Served {
+        revisions: &[],
+        extensions: &Extensions::default(),
+    };
+    let message = Message::new(&served, headers, envelope);
+    message.is_modern_request() || message.is_modern_notification()
+}
+
 /// Checks a message, and says by the rules of which era it is served.
 ///
 /// # Errors
@@ -145,12 +158,14 @@ pub(in crate::http::server) fn check_batch(
         Ok(())
     });
     if array.is_err() {
-        return Err(Refusal::new(
-            Check::Json,
-            "not JSON, though it begins as an array".into(),
-        ));
+        return Err(unreadable_array());
     }
     outcome.map_err(|failure| Refusal::new(Check::Shape, failure))
+}
+
+pub(super) fn unreadable_array() -> Refusal {
+    let why = "not JSON, though it begins as an array";
+    Refusal::new(Check::Json, why.into())
 }
 
 fn require(check: Check, checked: Checked) -> Result<(), Refusal> {

@@ -5,7 +5,10 @@ use oxmcp_auth::ScopeSet;
 use oxmcp_json::Cursor;
 use oxmcp_protocol::internal::{Envelope, Params, RequestParams};
 
-use super::{access::Policy, run::check_access};
+use super::{
+    access::Policy,
+    run::{check_access, unreadable_array},
+};
 use crate::{
     error::Error,
     http::{
@@ -52,7 +55,7 @@ pub(in crate::http::server) fn check_scopes(
 }
 
 /// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
-/// is no message needs nothing, and is answered as such.
+/// is no message needs nothing, and is answered as such; but of an array that cannot be read to its end nobody knows what it needs.
 ///
 /// # Errors
 /// How it is refused.
@@ -70,12 +73,12 @@ pub(in crate::http::server) fn check_scopes_of_body(
         }
     };
     let text = str::from_utf8(body).unwrap_or_default();
-    if text.trim_ascii_start().starts_with('[') {
-        // An array that cannot be read to its end is not served.
-        let _ = Cursor::new(text).items(|cursor| {
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
             add(cursor.value()?.get());
             Ok(())
         });
+        array.map_err(|_| unreadable_array())?;
     } else {
         add(text);
     }

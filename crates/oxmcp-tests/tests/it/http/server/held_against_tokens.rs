@@ -1,0 +1,193 @@
+//! What the token of a request is held against: what is served, and not what seems to be.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use http::{Request, StatusCode, request::Parts};
+use http_body_util::{BodyExt, Full};
+use oxmcp::{
+    ResourceTemplate, Server, Tool,
+    auth::dpop::ProofVerifier,
+    http::{LegacySse, StreamableHttp},
+};
+use serde_json::json;
+use tower::ServiceExt;
+
+use crate::http::server::{
+    peer::{builder, json, modern_builder, send},
+    protection::{Issuer, URL, bearing, call, open, read_to_end, refusal},
+};
+use crate::support::{modern, request};
+
+#[tokio::test]
+async fn a_modern_message_needs_the_scopes_of_the_server_that_serves_it() {
+    let write = || Tool::new("write", "Write", || async { "written" });
+    let free = Server::new("free", "1.0.0").tool(write());
+    let shut = Server::new("shut", "1.0.0").tool(write().scopes("files:write"));
+    let choose = move |parts: &Parts| {
+        let is_free = parts.headers.contains_key("x-free");
+        if is_free { free.clone() } else { shut.clone() }
+    };
+    let issuer = Issuer::new();
+    let endpoint = StreamableHttp::new(choose).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let initialize = crate::http::server::peer::initialize("2025-11-25", json!({})).to_string();
+    for is_free in [true, false] {
+        let which = |request: http::request::Builder, is_free| {
+            let request = bearing(request, &token);
+            if is_free {
+                request.header("x-free", "1")
+            } else {
+                request
+            }
+        };
+        let opened = send(
+            &endpoint,
+            which(builder("POST"), is_free),
+            initialize.clone(),
+        )
+        .await;
+        let id = &opened.headers()["mcp-session-id"];
+        // The session is of one server, and the message is for the other.
+        let message = modern(1, "tools/call", json!({"name": "write", "arguments": {}}));
+        let of_session = modern_builder(&message).header("mcp-session-id", id);
+        let response = send(&endpoint, which(of_session, !is_free), message.to_string()).await;
+        if is_free {
+            assert_eq!(response.status(), StatusCode::FORBIDDEN);
+            assert_eq!(refusal(&response).2, "files:write");
+        } else {
+            let served = json(response).await;
+            assert_eq!(served["result"]["content"][0]["text"], "written");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_template_that_a_caller_does_not_see_frees_no_other_from_its_scopes() {
+    let template = |uri: &str, name: &str| {
+        ResourceTemplate::new(uri, name, |_: HashMap<String, String>| async { "contents" })
+    };
+    let server = Server::new("files", "1.0.0")
+        .resource_template(template("files://pub/{x}", "hidden").visible_to(|_| false))
+        .resource_template(template("files://{+path}", "all").scopes("files:read"))
+        .resource_template(template("files://open/{x}", "open"))
+        .subscriptions();
+    let issuer = Issuer::new();
+    let endpoint = StreamableHttp::from(server).protect(issuer.resource());
+    let few = issuer.token("mcp");
+    let listen = json!({"notifications": {"resourceSubscriptions": ["files://pub/a"]}});
+    let read = json!({"uri": "files://pub/a"});
+    for (method, params) in [("resources/read", &read), ("subscriptions/listen", &listen)] {
+        let refused = call(&endpoint, &few, method, params.clone()).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{method}");
+        assert_eq!(refusal(&refused).2, "files:read", "{method}");
+    }
+    let session = open(&endpoint, &few, "2025-11-25").await;
+    let subscribe = request(1, "resources/subscribe", read.clone()).to_string();
+    let refused = send(&endpoint, bearing(session.builder("POST"), &few), subscribe).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    // With them it is served, and what all see needs those of no other.
+    for (token, uri) in [
+        (issuer.token("files:read"), "files://pub/a"),
+        (few, "files://open/a"),
+    ] {
+        let served = call(&endpoint, &token, "resources/read", json!({"uri": uri})).await;
+        let text = &json(served).await["result"]["contents"][0]["text"];
+        assert_eq!(text, "contents", "{uri}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_ends_with_its_token_however_its_method_is_written() {
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0").subscriptions();
+    let endpoint = StreamableHttp::from(server).protect(issuer.resource());
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let message = modern(1, "subscriptions/listen", filter);
+    for method in [
+        "subscriptions/listen",
+        "subscriptions/listen ",
+        "\tsubscriptions/listen",
+    ] {
+        let request = builder("POST")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method);
+        let request = bearing(request, &issuer.ending(5));
+        let stream = send(&endpoint, request, message.to_string()).await;
+        assert_eq!(stream.status(), StatusCode::OK, "{method:?}");
+        let read = read_to_end(stream.into_body());
+        let read = tokio::time::timeout(std::time::Duration::from_secs(600), read).await;
+        let text = read.unwrap_or_else(|_| panic!("{method:?} outlasts its token"));
+        assert!(text.ends_with("retry: 100\n\n"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of_2024_11_05() {
+    let issuer = Issuer::new();
+    let write = Tool::new("write", "Write", || async { "written" }).scopes("files:write");
+    let server = Server::new("files", "1.0.0").tool(write);
+    let service = LegacySse::from(server).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let respond = async |request: http::request::Builder, body: String| {
+        let request = bearing(request, &token)
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        service.clone().oneshot(request).await.unwrap()
+    };
+    let mut stream = respond(Request::get("/sse"), String::new())
+        .await
+        .into_body();
+    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
+    let uri = &format!("/sse{}", data.unwrap());
+    let initialize = crate::http::server::peer::initialize("2025-03-26", json!({}));
+    let taken = respond(Request::post(uri), initialize.to_string()).await;
+    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    for (batch, status) in [
+        (format!("[{write}]"), StatusCode::FORBIDDEN),
+        (format!("[{deep},{write}]"), StatusCode::BAD_REQUEST),
+        (format!("[1 2,{write}]"), StatusCode::BAD_REQUEST),
+    ] {
+        let refused = respond(Request::post(uri), batch.clone()).await;
+        assert_eq!(refused.status(), status, "{batch}");
+    }
+}
+
+#[tokio::test]
+async fn messages_are_posted_to_the_url_that_proofs_are_for() {
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0");
+    let status = async |messages: &str, takes_proofs: bool| {
+        let mut resource = issuer.resource();
+        if takes_proofs {
+            resource = resource.dpop(ProofVerifier::new());
+        }
+        let service = LegacySse::from(server.clone())
+            .messages(messages)
+            .protect(resource);
+        let request =
+            bearing(Request::get("/mcp"), &issuer.token("mcp")).header("host", "localhost");
+        let response = service
+            .clone()
+            .oneshot(request.body(Full::<Bytes>::default()).unwrap())
+            .await;
+        let status = response.unwrap().status();
+        // What it serves, it closes again, with all its clones.
+        let is_served = service.serve("127.0.0.1:0").await.is_ok();
+        assert_eq!(is_served, status == StatusCode::OK, "{messages}");
+        status
+    };
+    for messages in ["", "?a=b", "/mcp", "/mcp?a=b", URL] {
+        assert_eq!(status(messages, true).await, StatusCode::OK, "{messages}");
+    }
+    for messages in ["/messages", "messages", "https://other.example.com/mcp"] {
+        let refused = status(messages, true).await;
+        assert_eq!(refused, StatusCode::INTERNAL_SERVER_ERROR, "{messages}");
+        assert_eq!(status(messages, false).await, StatusCode::OK, "{messages}");
+    }
+}
