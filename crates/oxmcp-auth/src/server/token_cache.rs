@@ -8,7 +8,7 @@ use std::{
 use ring::digest::{SHA256, digest};
 
 use super::{refusal::Refusal, verified_token::VerifiedToken};
-use crate::time::UnixTime;
+use crate::{error::AuthError, time::UnixTime};
 
 /// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
 const MAX_VALID: usize = 10_000;
@@ -55,6 +55,11 @@ impl TokenCache {
         hash: &TokenHash,
         now: UnixTime,
     ) -> Option<Result<Arc<VerifiedToken>, Refusal>> {
+        // Before all else: it may have been found valid meanwhile.
+        if self.is_revoked(hash) {
+            let error = AuthError::invalid_token("the token was revoked");
+            return Some(Err(Refusal::invalid(error)));
+        }
         if let Some(valid) = self.valid.get(hash) {
             return (now < valid.until).then(|| Ok(Arc::clone(&valid.token)));
         }
@@ -62,11 +67,12 @@ impl TokenCache {
         (now < *until).then(|| Err(refusal.clone()))
     }
 
+    /// Whether a token is refused though it may be valid.
     pub(super) fn is_revoked(&self, hash: &TokenHash) -> bool {
         self.revoked.contains_key(hash)
     }
 
-    /// Keeps a valid token until that time.
+    /// Keeps a valid token until that time, unless it was revoked.
     pub(super) fn insert(
         &mut self,
         hash: TokenHash,
@@ -74,6 +80,9 @@ impl TokenCache {
         until: UnixTime,
         key: Option<String>,
     ) {
+        if self.is_revoked(&hash) {
+            return;
+        }
         while self.order.len() >= MAX_VALID {
             let Some(oldest) = self.order.pop_front() else {
                 break;

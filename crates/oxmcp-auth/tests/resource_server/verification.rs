@@ -400,6 +400,19 @@ fn a_token_that_is_forgotten_is_refused_at_once() {
 }
 
 #[test]
+fn a_token_that_is_forgotten_while_its_issuer_is_asked_is_refused() {
+    let mut verifier = introspecting();
+    let token = Secret::new("opaque");
+    let question = fetch(verifier.verify(&token, NOW));
+    verifier.forget(&token, NOW);
+    let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
+    verifier.fetched(&question, ok(&active), NOW);
+    assert!(verifier.verified(&token, NOW).is_none());
+    let refusal = refusal(verifier.verify(&token, NOW));
+    assert!(refusal.description().contains("revoked"));
+}
+
+#[test]
 fn what_strangers_can_make_grow_is_bounded() {
     let key = key("one");
     let mut verifier = fixed(&key);
