@@ -5,10 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, Digest, SHA256};
 
 use super::{refusal::Refusal, verified_token::VerifiedToken};
-use crate::{error::AuthError, time::UnixTime};
+use crate::{error::AuthError, jose::base64url, time::UnixTime};
 
 /// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
 const MAX_VALID: usize = 10_000;
@@ -22,12 +22,46 @@ const MAX_REVOKED: usize = 10_000;
 /// Seconds that a refusal is kept for.
 const REFUSED_FOR: u64 = 1;
 
-/// The hash of a token, which is all that is kept of it.
-pub(super) type TokenHash = [u8; 32];
+/// The hashes of a token, which are all that is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TokenHash {
+    whole: [u8; 32],
+    /// Without the signature, where it is a JSON Web Token: whoever has one by ECDSA can write another signature that is as
+    /// good.
+    unsigned: [u8; 32],
+}
 
-pub(super) fn token_hash(token: &str) -> TokenHash {
-    let hash = digest(&SHA256, token.as_bytes());
+impl TokenHash {
+    pub(super) fn of(token: &str) -> Self {
+        let signature = signature(token);
+        let (unsigned, signature) = token.split_at(token.len() - signature.len());
+        let mut context = Context::new(&SHA256);
+        context.update(unsigned.as_bytes());
+        let unsigned = bytes(&context.clone().finish());
+        context.update(signature.as_bytes());
+        let whole = bytes(&context.finish());
+        Self { whole, unsigned }
+    }
+}
+
+fn bytes(hash: &Digest) -> [u8; 32] {
     hash.as_ref().try_into().unwrap_or_default()
+}
+
+/// The signature of a JSON Web Token: nothing where it is none, as one that only has dots in it.
+fn signature(token: &str) -> &str {
+    let mut parts = token.split('.');
+    let (Some(header), Some(_), Some(signature), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return "";
+    };
+    let header = base64url::decode(header).unwrap_or_default();
+    if header.trim_ascii_start().starts_with(b"{") {
+        signature
+    } else {
+        ""
+    }
 }
 
 /// Verified tokens. The oldest give way to new ones.
@@ -36,8 +70,8 @@ pub(super) struct TokenCache {
     valid: HashMap<TokenHash, Valid>,
     order: VecDeque<TokenHash>,
     refused: HashMap<TokenHash, (Refusal, UnixTime)>,
-    /// With the time from which on they would be refused in any case.
-    revoked: HashMap<TokenHash, UnixTime>,
+    /// Without their signatures, with the time from which on they would be refused in any case.
+    revoked: HashMap<[u8; 32], UnixTime>,
 }
 
 #[derive(Debug)]
@@ -69,7 +103,7 @@ impl TokenCache {
 
     /// Whether a token is refused though it may be valid.
     pub(super) fn is_revoked(&self, hash: &TokenHash) -> bool {
-        self.revoked.contains_key(hash)
+        self.revoked.contains_key(&hash.unsigned)
     }
 
     /// Keeps a valid token until that time, unless it was revoked.
@@ -118,7 +152,7 @@ impl TokenCache {
                 self.revoked.remove(&hash);
             }
         }
-        self.revoked.insert(hash, until);
+        self.revoked.insert(hash.unsigned, until);
     }
 
     /// Drops the tokens of an issuer that were signed by a key that it no longer has.
