@@ -90,9 +90,8 @@ impl TokenCache {
         now: UnixTime,
     ) -> Option<Result<Arc<VerifiedToken>, Refusal>> {
         // Before all else: it may have been found valid meanwhile.
-        if self.is_revoked(hash) {
-            let error = AuthError::invalid_token("the token was revoked");
-            return Some(Err(Refusal::invalid(error)));
+        if let Some(refusal) = self.revocation(hash) {
+            return Some(Err(refusal));
         }
         if let Some(valid) = self.valid.get(hash) {
             return (now < valid.until).then(|| Ok(Arc::clone(&valid.token)));
@@ -101,8 +100,13 @@ impl TokenCache {
         (now < *until).then(|| Err(refusal.clone()))
     }
 
-    /// Whether a token is refused though it may be valid.
-    pub(super) fn is_revoked(&self, hash: &TokenHash) -> bool {
+    /// The refusal of a token that was revoked.
+    pub(super) fn revocation(&self, hash: &TokenHash) -> Option<Refusal> {
+        self.is_revoked(hash)
+            .then(|| Refusal::invalid(AuthError::invalid_token("the token was revoked")))
+    }
+
+    fn is_revoked(&self, hash: &TokenHash) -> bool {
         self.revoked.contains_key(&hash.unsigned)
     }
 

@@ -337,6 +337,12 @@ impl TokenVerifier {
         let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
         self.cache.revoke(TokenHash::of(token.expose()), until, now);
     }
+
+    /// The refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
+    #[must_use]
+    pub fn revocation(&self, token: &Secret) -> Option<Refusal> {
+        self.cache.revocation(&TokenHash::of(token.expose()))
+    }
 }
 
 /// An origin with a slash at its end, or without the one that it has.
