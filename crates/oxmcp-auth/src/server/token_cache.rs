@@ -13,7 +13,7 @@ use crate::{error::AuthError, jose::base64url, time::UnixTime};
 /// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
 const MAX_VALID: usize = 10_000;
 
-/// Refused tokens that are kept. They are dropped all at once beyond that: each is good for a second.
+/// Refused tokens that are kept.
 const MAX_REFUSED: usize = 1_000;
 
 /// Tokens that are refused though they are valid.
@@ -70,6 +70,7 @@ pub(super) struct TokenCache {
     valid: HashMap<TokenHash, Valid>,
     order: VecDeque<TokenHash>,
     refused: HashMap<TokenHash, (Refusal, UnixTime)>,
+    refused_order: VecDeque<TokenHash>,
     /// Without their signatures, with the time from which on they would be refused in any case.
     revoked: HashMap<[u8; 32], UnixTime>,
 }
@@ -127,7 +128,9 @@ impl TokenCache {
             };
             self.valid.remove(&oldest);
         }
-        self.refused.remove(&hash);
+        if self.refused.remove(&hash).is_some() {
+            self.refused_order.retain(|it| *it != hash);
+        }
         let valid = Valid { token, until, key };
         if self.valid.insert(hash, valid).is_none() {
             self.order.push_back(hash);
@@ -136,12 +139,17 @@ impl TokenCache {
 
     /// Keeps a refusal for a second.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
-        if self.refused.len() >= MAX_REFUSED {
-            self.refused.clear();
+        while self.refused_order.len() >= MAX_REFUSED {
+            let Some(oldest) = self.refused_order.pop_front() else {
+                break;
+            };
+            self.refused.remove(&oldest);
         }
         self.remove(&hash);
         let until = now.plus(REFUSED_FOR);
-        self.refused.insert(hash, (refusal, until));
+        if self.refused.insert(hash, (refusal, until)).is_none() {
+            self.refused_order.push_back(hash);
+        }
     }
 
     /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.

@@ -476,6 +476,22 @@ fn what_strangers_can_make_grow_is_bounded() {
 }
 
 #[test]
+fn refusals_give_way_one_by_one() {
+    let mut verifier = introspecting();
+    let tokens: Vec<_> = (0..=1_000)
+        .map(|i| Secret::new(format!("opaque{i}")))
+        .collect();
+    for token in &tokens {
+        let question = fetch(verifier.verify(token, NOW));
+        verifier.fetched(&question, ok(&json!({"active": false})), NOW);
+    }
+    for token in &tokens[1..] {
+        refusal(verifier.verify(token, NOW));
+    }
+    fetch(verifier.verify(&tokens[0], NOW));
+}
+
+#[test]
 fn tokens_are_introspected_once_for_all_and_again_in_time() {
     let mut verifier = introspecting();
     let token = Secret::new("opaque+token");
