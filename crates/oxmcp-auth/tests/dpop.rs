@@ -102,6 +102,26 @@ fn a_proof_is_verified_and_used_once() {
 }
 
 #[test]
+fn attack_20_a_proof_is_used_once_even_where_no_more_can_be_kept() {
+    let mut seen = ReplayCache::default();
+    let until = NOW.plus(60);
+    let id = |number: u32| {
+        let mut id = [0; 32];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        id
+    };
+    for number in 0..100_000 {
+        assert!(seen.insert(id(number), until, NOW));
+    }
+    assert!(!seen.insert(id(0), until, NOW));
+    // One more pushes out the oldest alone.
+    assert!(seen.insert(id(100_000), until, NOW));
+    assert!(!seen.insert(id(1), until, NOW));
+    // What has ended is forgotten.
+    assert!(seen.insert(id(1), until, until.plus(1)));
+}
+
+#[test]
 fn proofs_that_are_wrong_are_refused() {
     let none = json!({});
     assert!(verify(&ProofVerifier::new(), &changed(&none, &none)).is_ok());

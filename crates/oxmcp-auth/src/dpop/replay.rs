@@ -21,17 +21,21 @@ pub struct ReplayCache {
 impl ReplayCache {
     /// Keeps a proof in mind until that time; `false` where it was seen before.
     pub fn insert(&mut self, id: [u8; 32], until: UnixTime, now: UnixTime) -> bool {
-        while let Some((end, oldest)) = self.order.front() {
-            if *end >= now && self.order.len() < MAX {
-                break;
-            }
-            self.seen.remove(oldest);
+        while let Some((end, ended)) = self.order.front()
+            && *end < now
+        {
+            self.seen.remove(ended);
             self.order.pop_front();
         }
-        let is_new = self.seen.insert(id);
-        if is_new {
-            self.order.push_back((until, id));
+        if !self.seen.insert(id) {
+            return false;
         }
-        is_new
+        if self.order.len() >= MAX
+            && let Some((_, oldest)) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        self.order.push_back((until, id));
+        true
     }
 }

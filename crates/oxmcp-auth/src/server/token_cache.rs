@@ -5,15 +5,15 @@ use std::{
     sync::Arc,
 };
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, Digest, SHA256};
 
 use super::{refusal::Refusal, verified_token::VerifiedToken};
-use crate::time::UnixTime;
+use crate::{error::AuthError, jose::base64url, time::UnixTime};
 
 /// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
 const MAX_VALID: usize = 10_000;
 
-/// Refused tokens that are kept. They are dropped all at once beyond that: each is good for a second.
+/// Refused tokens that are kept.
 const MAX_REFUSED: usize = 1_000;
 
 /// Tokens that are refused though they are valid.
@@ -22,12 +22,46 @@ const MAX_REVOKED: usize = 10_000;
 /// Seconds that a refusal is kept for.
 const REFUSED_FOR: u64 = 1;
 
-/// The hash of a token, which is all that is kept of it.
-pub(super) type TokenHash = [u8; 32];
+/// The hashes of a token, which are all that is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TokenHash {
+    whole: [u8; 32],
+    /// Without the signature, where it is a JSON Web Token: whoever has one by ECDSA can write another signature that is as
+    /// good.
+    unsigned: [u8; 32],
+}
 
-pub(super) fn token_hash(token: &str) -> TokenHash {
-    let hash = digest(&SHA256, token.as_bytes());
+impl TokenHash {
+    pub(super) fn of(token: &str) -> Self {
+        let signature = signature(token);
+        let (unsigned, signature) = token.split_at(token.len() - signature.len());
+        let mut context = Context::new(&SHA256);
+        context.update(unsigned.as_bytes());
+        let unsigned = bytes(&context.clone().finish());
+        context.update(signature.as_bytes());
+        let whole = bytes(&context.finish());
+        Self { whole, unsigned }
+    }
+}
+
+fn bytes(hash: &Digest) -> [u8; 32] {
     hash.as_ref().try_into().unwrap_or_default()
+}
+
+/// The signature of a JSON Web Token: nothing where it is none, as one that only has dots in it.
+fn signature(token: &str) -> &str {
+    let mut parts = token.split('.');
+    let (Some(header), Some(_), Some(signature), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return "";
+    };
+    let header = base64url::decode(header).unwrap_or_default();
+    if header.trim_ascii_start().starts_with(b"{") {
+        signature
+    } else {
+        ""
+    }
 }
 
 /// Verified tokens. The oldest give way to new ones.
@@ -36,8 +70,9 @@ pub(super) struct TokenCache {
     valid: HashMap<TokenHash, Valid>,
     order: VecDeque<TokenHash>,
     refused: HashMap<TokenHash, (Refusal, UnixTime)>,
-    /// With the time from which on they would be refused in any case.
-    revoked: HashMap<TokenHash, UnixTime>,
+    refused_order: VecDeque<TokenHash>,
+    /// Without their signatures, with the time from which on they would be refused in any case.
+    revoked: HashMap<[u8; 32], UnixTime>,
 }
 
 #[derive(Debug)]
@@ -55,6 +90,10 @@ impl TokenCache {
         hash: &TokenHash,
         now: UnixTime,
     ) -> Option<Result<Arc<VerifiedToken>, Refusal>> {
+        // Before all else: it may have been found valid meanwhile.
+        if let Some(refusal) = self.revocation(hash) {
+            return Some(Err(refusal));
+        }
         if let Some(valid) = self.valid.get(hash) {
             return (now < valid.until).then(|| Ok(Arc::clone(&valid.token)));
         }
@@ -62,11 +101,17 @@ impl TokenCache {
         (now < *until).then(|| Err(refusal.clone()))
     }
 
-    pub(super) fn is_revoked(&self, hash: &TokenHash) -> bool {
-        self.revoked.contains_key(hash)
+    /// The refusal of a token that was revoked.
+    pub(super) fn revocation(&self, hash: &TokenHash) -> Option<Refusal> {
+        self.is_revoked(hash)
+            .then(|| Refusal::invalid(AuthError::invalid_token("the token was revoked")))
     }
 
-    /// Keeps a valid token until that time.
+    fn is_revoked(&self, hash: &TokenHash) -> bool {
+        self.revoked.contains_key(&hash.unsigned)
+    }
+
+    /// Keeps a valid token until that time, unless it was revoked.
     pub(super) fn insert(
         &mut self,
         hash: TokenHash,
@@ -74,13 +119,18 @@ impl TokenCache {
         until: UnixTime,
         key: Option<String>,
     ) {
+        if self.is_revoked(&hash) {
+            return;
+        }
         while self.order.len() >= MAX_VALID {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
             self.valid.remove(&oldest);
         }
-        self.refused.remove(&hash);
+        if self.refused.remove(&hash).is_some() {
+            self.refused_order.retain(|it| *it != hash);
+        }
         let valid = Valid { token, until, key };
         if self.valid.insert(hash, valid).is_none() {
             self.order.push_back(hash);
@@ -89,12 +139,17 @@ impl TokenCache {
 
     /// Keeps a refusal for a second.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
-        if self.refused.len() >= MAX_REFUSED {
-            self.refused.clear();
+        while self.refused_order.len() >= MAX_REFUSED {
+            let Some(oldest) = self.refused_order.pop_front() else {
+                break;
+            };
+            self.refused.remove(&oldest);
         }
         self.remove(&hash);
         let until = now.plus(REFUSED_FOR);
-        self.refused.insert(hash, (refusal, until));
+        if self.refused.insert(hash, (refusal, until)).is_none() {
+            self.refused_order.push_back(hash);
+        }
     }
 
     /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.
@@ -109,7 +164,7 @@ impl TokenCache {
                 self.revoked.remove(&hash);
             }
         }
-        self.revoked.insert(hash, until);
+        self.revoked.insert(hash.unsigned, until);
     }
 
     /// Drops the tokens of an issuer that were signed by a key that it no longer has.

@@ -6,7 +6,7 @@ use super::{
     introspection::Introspection,
     key_cache::{KeyCache, Refresh},
     refusal::Refusal,
-    token_cache::{TokenCache, TokenHash, token_hash},
+    token_cache::{TokenCache, TokenHash},
     trusted_issuer::TrustedIssuer,
     verified_token::VerifiedToken,
 };
@@ -165,17 +165,12 @@ impl TokenVerifier {
     /// What is known of a token without doing anything: most requests need no more, and it takes no exclusive access.
     #[must_use]
     pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
-        self.cache.get(&token_hash(token.expose()), now)?.ok()
+        self.cache.get(&TokenHash::of(token.expose()), now)?.ok()
     }
 
     /// Verifies a token. A signature that was not checked before takes up to half a millisecond.
     pub fn verify(&mut self, token: &Secret, now: UnixTime) -> Verification {
-        let hash = token_hash(token.expose());
-        if self.cache.is_revoked(&hash) {
-            return Verification::Refused(Refusal::invalid(AuthError::invalid_token(
-                "the token was revoked",
-            )));
-        }
+        let hash = TokenHash::of(token.expose());
         match self.cache.get(&hash, now) {
             Some(Ok(token)) => return Verification::Valid(token),
             Some(Err(refusal)) => return Verification::Refused(refusal),
@@ -340,7 +335,13 @@ impl TokenVerifier {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
         let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
-        self.cache.revoke(token_hash(token.expose()), until, now);
+        self.cache.revoke(TokenHash::of(token.expose()), until, now);
+    }
+
+    /// The refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
+    #[must_use]
+    pub fn revocation(&self, token: &Secret) -> Option<Refusal> {
+        self.cache.revocation(&TokenHash::of(token.expose()))
     }
 }
 

@@ -400,6 +400,67 @@ fn a_token_that_is_forgotten_is_refused_at_once() {
 }
 
 #[test]
+fn a_token_that_is_forgotten_while_its_issuer_is_asked_is_refused() {
+    let mut verifier = introspecting();
+    let token = Secret::new("opaque");
+    let question = fetch(verifier.verify(&token, NOW));
+    verifier.forget(&token, NOW);
+    let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
+    verifier.fetched(&question, ok(&active), NOW);
+    assert!(verifier.verified(&token, NOW).is_none());
+    let refusal = refusal(verifier.verify(&token, NOW));
+    assert!(refusal.description().contains("revoked"));
+}
+
+/// The same token with the other signature that is as good: `(r, n - s)`.
+fn with_other_signature(token: &Secret) -> Secret {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+    const ORDER: [u8; 32] = [
+        0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc,
+        0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+    ];
+    let (signed, signature) = token.expose().rsplit_once('.').unwrap();
+    let mut signature = BASE64.decode(signature).unwrap();
+    let mut borrow = 0;
+    for (byte, order) in signature[32..].iter_mut().zip(ORDER).rev() {
+        let difference = i16::from(order) - i16::from(*byte) - borrow;
+        borrow = i16::from(difference < 0);
+        *byte = u8::try_from(difference.rem_euclid(256)).unwrap();
+    }
+    Secret::new(format!("{signed}.{}", BASE64.encode(signature)))
+}
+
+#[test]
+fn attack_20_a_forgotten_token_does_not_come_back_with_another_signature() {
+    let key = key("one");
+    let token = token(&key, &claims());
+    let other = with_other_signature(&token);
+    assert_ne!(token.expose(), other.expose());
+    assert!(is_valid(&fixed(&key).verify(&other, NOW)));
+    for is_known in [true, false] {
+        let mut verifier = fixed(&key);
+        if is_known {
+            assert!(is_valid(&verifier.verify(&other, NOW)));
+        }
+        verifier.forget(&token, NOW);
+        assert!(verifier.verified(&other, NOW).is_none());
+        let refusal = refusal(verifier.verify(&other, NOW));
+        assert!(refusal.description().contains("revoked"));
+    }
+}
+
+#[test]
+fn tokens_that_only_look_like_a_forgotten_one_stay() {
+    let mut verifier = introspecting();
+    verifier.forget(&Secret::new("v4.local.ann"), NOW);
+    let other = Secret::new("v4.local.bob");
+    assert!(matches!(
+        verifier.verify(&other, NOW),
+        Verification::Fetch(_)
+    ));
+}
+
+#[test]
 fn what_strangers_can_make_grow_is_bounded() {
     let key = key("one");
     let mut verifier = fixed(&key);
@@ -412,6 +473,22 @@ fn what_strangers_can_make_grow_is_bounded() {
         verifier.verified(&good, NOW).is_some(),
         "refused tokens push out no valid ones"
     );
+}
+
+#[test]
+fn refusals_give_way_one_by_one() {
+    let mut verifier = introspecting();
+    let tokens: Vec<_> = (0..=1_000)
+        .map(|i| Secret::new(format!("opaque{i}")))
+        .collect();
+    for token in &tokens {
+        let question = fetch(verifier.verify(token, NOW));
+        verifier.fetched(&question, ok(&json!({"active": false})), NOW);
+    }
+    for token in &tokens[1..] {
+        refusal(verifier.verify(token, NOW));
+    }
+    fetch(verifier.verify(&tokens[0], NOW));
 }
 
 #[test]

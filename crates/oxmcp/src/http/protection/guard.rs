@@ -91,6 +91,10 @@ impl Guard {
     async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {
         if let Some(own) = &self.own {
             let verified = own(token.clone()).await;
+            // Afterwards, since it may have been revoked meanwhile.
+            if let Some(refusal) = self.verifier.read().revocation(token) {
+                return Err(refusal);
+            }
             return verified.map(Arc::new).map_err(|error| match error.kind() {
                 AuthErrorKind::Unavailable => Refusal::unavailable(error),
                 _ => Refusal::invalid(error),

@@ -612,6 +612,8 @@ async fn a_verifier_of_ones_own_has_the_word() {
         whoami(&endpoint, "later").await.0,
         StatusCode::SERVICE_UNAVAILABLE
     );
+    resource.forget(&Secret::new("good")).unwrap();
+    assert_eq!(whoami(&endpoint, "good").await.0, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]
