@@ -1,4 +1,4 @@
-//! What the token of a request is held against: what is served, and not what seems to be.
+//! Tokens, held against the server, the template and the message that are served in truth.
 
 use std::collections::HashMap;
 
