@@ -102,7 +102,7 @@ fn a_proof_is_verified_and_used_once() {
 }
 
 #[test]
-fn attack_20_a_proof_is_used_once_even_where_no_more_can_be_kept() {
+fn a_proof_is_used_once_even_where_no_more_can_be_kept() {
     let mut seen = ReplayCache::default();
     let until = NOW.plus(60);
     let id = |number: u32| {

@@ -431,7 +431,7 @@ fn with_other_signature(token: &Secret) -> Secret {
 }
 
 #[test]
-fn attack_20_a_forgotten_token_does_not_come_back_with_another_signature() {
+fn a_forgotten_token_does_not_come_back_with_another_signature() {
     let key = key("one");
     let token = token(&key, &claims());
     let other = with_other_signature(&token);
