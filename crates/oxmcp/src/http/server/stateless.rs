@@ -70,7 +70,7 @@ pub(super) fn begin(
         return Err(response::refuse(StatusCode::NOT_FOUND, listen, &why));
     }
     let caller = if listen.is_some() {
-        lasting_caller(&parts)
+        lasting_caller(&parts, &endpoint.state.budget)
     } else {
         caller(parts)
     };
