@@ -88,16 +88,17 @@ struct Nothing {}
 fn server() -> Server {
     let wrong = |_: Nothing| async { Err::<(), _>(oxmcp::Error::invalid_params("no")) };
     let fail = || async { Err::<(), _>(ToolError::new("no")) };
+    #[expect(unreachable_code, reason = "it needs a type")]
     let panic = || async {
-        let none: Option<&str> = None;
-        none.expect("it is a bad tool")
+        panic!("it is a bad tool");
+        ""
     };
     Server::new("s", "1")
         .tool(Tool::new("wrong", "Fail", wrong))
         .tool(Tool::new("fail", "Fail", fail))
         .tool(Tool::new("panic", "Panic", panic))
         .tool(Tool::new("stuck", "Wait", || async {
-            std::future::pending::<()>().await
+            std::future::pending::<()>().await;
         }))
         .prompt(Prompt::new("haiku", "Write", || async { "" }))
         .resource(Resource::new("a://b", "b", || async { "" }))

@@ -103,7 +103,8 @@ async fn what_a_tool_wraps_has_one_shape_in_every_revision() {
         let result = session.call_tool("t", ()).await.unwrap();
         let text: Value = serde_json::from_str(&result.to_text()).unwrap();
         assert_eq!(text, whole, "{revision}");
-        assert!(result.meta.is_empty(), "the projection has not wrapped it");
+        let mark = result.meta.get("dev.oxmcp/wrapped");
+        assert!(mark.is_none(), "the projection has not wrapped it");
         let read = session.call_tool("t", ()).structured::<Value>();
         assert_eq!(read.await.unwrap(), whole, "{revision}");
         let read = session.call_tool("t", ()).structured::<Vec<Weather>>();

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep, timeout};
 use tower::ServiceExt;
 
+use crate::http::mounts::{Target, mounts};
 use crate::http::server::peer::{Session, builder, header, json, modern_builder, send};
 use crate::support::{add, modern, request};
 
@@ -156,9 +157,8 @@ fn bearing(request: Builder, token: &str) -> Builder {
     request.header("authorization", format!("Bearer {token}"))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 async fn call(
-    endpoint: &StreamableHttp,
+    endpoint: &impl Target,
     token: &str,
     method: &str,
     params: Value,
@@ -168,7 +168,7 @@ async fn call(
     send(endpoint, request, message.to_string()).await
 }
 
-async fn whoami(endpoint: &StreamableHttp, token: &str) -> (StatusCode, String) {
+async fn whoami(endpoint: &impl Target, token: &str) -> (StatusCode, String) {
     let params = json!({"name": "whoami", "arguments": {}});
     let response = call(endpoint, token, "tools/call", params).await;
     let status = response.status();
@@ -264,59 +264,63 @@ async fn many_that_come_at_once_wait_for_one_fetch() {
 #[tokio::test]
 async fn attack_20_tokens_for_others_or_of_others_are_refused() {
     let issuer = Issuer::new();
-    let endpoint = endpoint(&issuer.resource());
-    let with = |name: &str, value: Value| {
-        let mut claims = Issuer::claims("mcp");
-        claims[name] = value;
-        issuer.sign(&claims)
-    };
-    let table = [
-        with("aud", json!("https://mcp.example.com")),
-        with("aud", json!(["https://other.example.com"])),
-        with("iss", json!("https://evil.example.com")),
-        with("exp", json!(1)),
-        with("nbf", json!(9_999_999_999_u64)),
-        Issuer::new().token("mcp"),
-        "not-a-token".to_owned(),
-    ];
-    for token in table {
-        let refused = call(&endpoint, &token, "tools/list", json!({})).await;
-        let (status, code, _) = refusal(&refused);
-        assert_eq!((status, &*code), (401, "invalid_token"), "{token}");
+    for mount in mounts!() {
+        let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
+        let with = |name: &str, value: Value| {
+            let mut claims = Issuer::claims("mcp");
+            claims[name] = value;
+            issuer.sign(&claims)
+        };
+        let table = [
+            with("aud", json!("https://mcp.example.com")),
+            with("aud", json!(["https://other.example.com"])),
+            with("iss", json!("https://evil.example.com")),
+            with("exp", json!(1)),
+            with("nbf", json!(9_999_999_999_u64)),
+            Issuer::new().token("mcp"),
+            "not-a-token".to_owned(),
+        ];
+        for token in table {
+            let refused = call(&endpoint, &token, "tools/list", json!({})).await;
+            let (status, code, _) = refusal(&refused);
+            assert_eq!((status, &*code), (401, "invalid_token"), "{token}");
+        }
+        let message = modern(1, "tools/list", json!({}));
+        let token = issuer.token("mcp");
+        // In the URL no token is looked for.
+        let uri = format!("/mcp?access_token={token}");
+        let refused = send(
+            &endpoint,
+            modern_builder(&message).uri(uri),
+            message.to_string(),
+        )
+        .await;
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+        let twice = bearing(bearing(modern_builder(&message), &token), &token);
+        let refused = send(&endpoint, twice, message.to_string()).await;
+        assert_eq!(refusal(&refused).1, "invalid_request");
     }
-    let message = modern(1, "tools/list", json!({}));
-    let token = issuer.token("mcp");
-    // In the URL no token is looked for.
-    let uri = format!("/mcp?access_token={token}");
-    let refused = send(
-        &endpoint,
-        modern_builder(&message).uri(uri),
-        message.to_string(),
-    )
-    .await;
-    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
-    let twice = bearing(bearing(modern_builder(&message), &token), &token);
-    let refused = send(&endpoint, twice, message.to_string()).await;
-    assert_eq!(refusal(&refused).1, "invalid_request");
 }
 
 #[tokio::test]
 async fn attack_1_host_and_origin_are_checked_before_the_token() {
     let issuer = Issuer::new();
-    let endpoint = endpoint(&issuer.resource());
-    for (name, value) in [
-        ("host", "evil.example.com"),
-        ("origin", "https://evil.example.com"),
-    ] {
-        let request = Request::post("/mcp").header("content-type", "application/json");
-        let request = if name == "host" {
-            request
-        } else {
-            request.header("host", "localhost")
-        };
-        let refused = send(&endpoint, request.header(name, value), "{}").await;
-        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-        assert!(!refused.headers().contains_key("www-authenticate"));
+    for mount in mounts!() {
+        let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
+        for (name, value) in [
+            ("host", "evil.example.com"),
+            ("origin", "https://evil.example.com"),
+        ] {
+            let request = Request::post("/mcp").header("content-type", "application/json");
+            let request = if name == "host" {
+                request
+            } else {
+                request.header("host", "localhost")
+            };
+            let refused = send(&endpoint, request.header(name, value), "{}").await;
+            assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+            assert!(!refused.headers().contains_key("www-authenticate"));
+        }
     }
 }
 
@@ -444,7 +448,7 @@ async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
 }
 
 /// A session in a revision, which `Session` names to be the newest: only its id is of use.
-async fn open(endpoint: &StreamableHttp, token: &str, version: &str) -> Session {
+async fn open<T: Target>(endpoint: &T, token: &str, version: &str) -> Session<T> {
     let initialize = crate::http::server::peer::initialize(version, json!({}));
     let request = bearing(builder("POST"), token);
     let opened = send(endpoint, request, initialize.to_string()).await;
@@ -458,26 +462,28 @@ async fn open(endpoint: &StreamableHttp, token: &str, version: &str) -> Session 
 #[tokio::test]
 async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
     let issuer = Issuer::new();
-    let endpoint = endpoint(&issuer.resource());
-    let session = open(&endpoint, &issuer.token("mcp"), "2025-11-25").await;
-    let ping = request(1, "ping", json!({})).to_string();
-    let status = async |token: &str| {
-        let request = bearing(session.builder("POST"), token);
-        send(&endpoint, request, ping.clone()).await.status()
-    };
-    assert_eq!(status(&issuer.token("mcp other")).await, StatusCode::OK);
-    for (name, value) in [("sub", "bob"), ("client_id", "other")] {
-        let mut claims = Issuer::claims("mcp");
-        claims[name] = json!(value);
-        assert_eq!(
-            status(&issuer.sign(&claims)).await,
-            StatusCode::NOT_FOUND,
-            "{name}"
-        );
+    for mount in mounts!() {
+        let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
+        let session = open(&endpoint, &issuer.token("mcp"), "2025-11-25").await;
+        let ping = request(1, "ping", json!({})).to_string();
+        let status = async |token: &str| {
+            let request = bearing(session.builder("POST"), token);
+            send(&endpoint, request, ping.clone()).await.status()
+        };
+        assert_eq!(status(&issuer.token("mcp other")).await, StatusCode::OK);
+        for (name, value) in [("sub", "bob"), ("client_id", "other")] {
+            let mut claims = Issuer::claims("mcp");
+            claims[name] = json!(value);
+            assert_eq!(
+                status(&issuer.sign(&claims)).await,
+                StatusCode::NOT_FOUND,
+                "{name}"
+            );
+        }
+        // The id alone is worth nothing.
+        let refused = send(&endpoint, session.builder("POST"), ping.clone()).await;
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     }
-    // The id alone is worth nothing.
-    let refused = send(&endpoint, session.builder("POST"), ping.clone()).await;
-    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]
@@ -675,18 +681,21 @@ async fn an_endpoint_that_is_protected_wrongly_lets_nobody_in() {
 async fn attack_21_tokens_are_in_no_debug_and_no_answer() {
     let issuer = Issuer::new();
     let resource = issuer.resource();
-    let endpoint = endpoint(&resource);
     let token = issuer.token("mcp");
-    assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::OK);
     let shown = format!(
-        "{resource:?} {endpoint:?} {:?}",
+        "{resource:?} {:?} {:?}",
+        endpoint(&resource),
         Principal::new("https://a|ann")
     );
     assert!(!shown.contains(&token) && !shown.contains("ann"), "{shown}");
-    let refused = call(&endpoint, "s3cr3t", "tools/list", json!({})).await;
-    let challenge = header(refused.headers(), "www-authenticate").to_owned();
-    let body = json(refused).await.to_string();
-    assert!(!challenge.contains("s3cr3t") && !body.contains("s3cr3t"));
+    for mount in mounts!() {
+        let endpoint = mount.serve(&endpoint(&resource)).await;
+        assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::OK);
+        let refused = call(&endpoint, "s3cr3t", "tools/list", json!({})).await;
+        let challenge = header(refused.headers(), "www-authenticate").to_owned();
+        let body = json(refused).await.to_string();
+        assert!(!challenge.contains("s3cr3t") && !body.contains("s3cr3t"));
+    }
 }
 
 /// The streams that a client listens to, opened with this token.
