@@ -176,8 +176,8 @@ limits! {
         pub max_body_bytes: usize = 4 << 20;
         /// How many bytes an HTTP endpoint holds for its clients in all, since what each of them may take is many times as much: bodies
         /// of requests that are being read, answers and events that no client has taken yet, and what sessions keep of their
-        /// [clients](Limits::max_client_bytes). Beyond it requests are refused with 503, handlers wait with their
-        /// messages, and an answer for which there is no room is refused with 503, too, or is an error with the code -32603 where its
+        /// [clients](Limits::max_client_bytes), and subscriptions of what was asked for. Beyond it requests are refused with 503,
+        /// subscriptions with an error with the code -32603, handlers wait with their messages, and an answer for which there is no room is refused with 503, too, or is an error with the code -32603 where its
         /// stream has begun. What handlers hold themselves does not count, nor do the stores. Default: 256 MiB: the
         /// 160 MiB that 10 000 sessions may keep, and 96 MiB for the rest, some twenty of the longest bodies, or thousands of answers.
         pub max_bytes: usize = 256 << 20;

@@ -14,6 +14,7 @@ use oxmcp_protocol::TraceContext;
 
 use crate::session::{
     connection::{Caller, RequestContext},
+    driver::budget::{Budget, Charge},
     trace::propagator,
 };
 
@@ -76,13 +77,13 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     }
 }
 
-/// The caller of a request that begins something that lasts, like a subscription, which keeps it.
-pub(super) fn lasting_caller(parts: &Parts) -> Caller {
+/// The caller of a request that begins something that lasts, like a subscription, which keeps it: it counts in the budget.
+pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
         trace: trace_context(parts),
         is_alone: parts.version < Version::HTTP_2,
-        request: Some(Arc::new(DetachedHead::from(parts))),
+        request: Some(Arc::new(DetachedHead::new(parts, budget))),
     }
 }
 
@@ -110,14 +111,15 @@ pub(super) struct DetachedHead {
     lines: Box<[u8]>,
     /// The head as it came, once a handler has asked for it.
     parts: OnceLock<Box<Parts>>,
+    _charge: Charge,
 }
 
 /// The first byte of the line of a header, by whether the header may be logged.
 const PLAIN: u8 = b'-';
 const SENSITIVE: u8 = b'!';
 
-impl From<&Parts> for DetachedHead {
-    fn from(parts: &Parts) -> Self {
+impl DetachedHead {
+    fn new(parts: &Parts, budget: &Arc<Budget>) -> Self {
         let mut lines = parts.uri.to_string().into_bytes();
         lines.push(b'\n');
         for (name, value) in &parts.headers {
@@ -136,13 +138,13 @@ impl From<&Parts> for DetachedHead {
             method: parts.method.clone(),
             version: parts.version,
             extensions: parts.extensions.clone(),
+            // Once as it is, and once for handlers.
+            _charge: budget.charge(lines.len() * 2),
             lines: lines.into(),
             parts: OnceLock::new(),
         }
     }
-}
 
-impl DetachedHead {
     /// The request as it came.
     pub(super) fn parts(&self) -> &Parts {
         self.parts.get_or_init(|| Box::new(self.restore()))
@@ -194,7 +196,9 @@ mod tests {
             .extension(7);
         let (parts, ()) = request.body(()).unwrap().into_parts();
         assert!(!read.is_unique());
-        let detached = DetachedHead::from(&parts);
+        let budget = Budget::new(1000);
+        let detached = DetachedHead::new(&parts, &budget);
+        assert_eq!(budget.used(), detached.lines.len() * 2);
         let headers = parts.headers.clone();
         drop(parts);
         let there = detached.parts();

@@ -72,7 +72,7 @@ pub(super) fn begin(
     #[cfg(feature = "auth")]
     let deadline: Option<StreamDeadline> = listen.and_then(|_| parts.extensions.get()).cloned();
     let caller = if listen.is_some() {
-        lasting_caller(&parts)
+        lasting_caller(&parts, &endpoint.state.budget)
     } else {
         caller(parts)
     };

@@ -162,15 +162,14 @@ impl Watches {
     /// Leaves out of the filter the resources that the hook does not agree to, or is not called for.
     ///
     /// # Errors
-    /// Where the quota is used up.
+    /// Where the quota is used up, or the endpoint has no room.
     async fn begin(
         cx: &RequestContext,
         session: ServerSession,
         subscriptions: Option<ResourceSubscriptions>,
         filter: &mut SubscriptionFilter,
     ) -> Result<Self> {
-        let limits = &session.connection().limits;
-        let reserved = session.role().quota().reserve_filter(filter, cx, limits)?;
+        let reserved = session.role().quota().reserve_filter(filter, cx)?;
         let mut watches = Self {
             _reserved: reserved,
             session,

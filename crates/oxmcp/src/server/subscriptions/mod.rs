@@ -12,7 +12,7 @@
 //! | `listens.rs` | the registry of these, and what is due for each |
 //! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |
 //! | `watched.rs` | the resources that a session watches, and the hooks |
-//! | `quota.rs` | how much a client may watch over one connection |
+//! | `quota.rs` | how much a client may watch over one connection, and what of the endpoint's budget that takes |
 
 mod changes;
 mod listen;

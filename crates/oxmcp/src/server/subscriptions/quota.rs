@@ -1,18 +1,24 @@
-//! Quota of what a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`.
+//! Quota of what a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`, which counts in the
+//! budget of an HTTP endpoint, too.
 
 use std::sync::Arc;
 
 use oxmcp_protocol::SubscriptionFilter;
 
+#[cfg(feature = "http-server")]
+use crate::session::driver::budget::Charge;
 use crate::{
     error::{Error, Result},
-    limits::Limits,
-    session::connection::RequestContext,
+    session::connection::{Connection, RequestContext},
     sync::Mutex,
 };
 
 /// The bytes of a request's id and `_meta` that are not counted: several times what clients send.
 const UNCOUNTED: usize = 4 << 10;
+/// What is kept for a URI beside its text, in bytes, roughly.
+const PER_URI: usize = 128;
+/// A JSON value takes this many times as much memory as its text at most: `0,` has 2 bytes, and 32 as a value.
+const PER_BYTE_OF_JSON: usize = 16;
 
 /// How much a client watches over one connection.
 #[derive(Debug, Default)]
@@ -29,35 +35,43 @@ impl Quota {
     /// request.
     ///
     /// # Errors
-    /// Where it is more than the quota.
+    /// Where it is more than the quota, or than the endpoint has room for.
     pub(super) fn reserve_filter(
         self: &Arc<Self>,
         filter: &SubscriptionFilter,
         cx: &RequestContext,
-        limits: &Limits,
     ) -> Result<Reserved> {
-        let metadata = cx.bytes_kept().saturating_sub(UNCOUNTED);
+        let kept = cx.bytes_kept();
+        let metadata = kept.saturating_sub(UNCOUNTED);
         let metadata = (metadata > 0).then_some(metadata);
         let uris = filter.resource_subscriptions.iter().map(String::len);
         let others = filter.other.iter();
         let others = others.map(|(key, value)| key.len() + value.to_string().len());
-        self.reserve(uris.chain(others).chain(metadata), limits)
+        let uncounted = kept.min(UNCOUNTED) + others.clone().sum::<usize>() * PER_BYTE_OF_JSON;
+        let lengths = uris.chain(others).chain(metadata);
+        self.reserve(lengths, uncounted, &cx.parts().connection)
     }
 
-    /// Reserves things of these lengths.
+    /// Reserves things of these lengths. `uncounted` bytes are kept beside them, which count in the budget alone.
     ///
     /// # Errors
-    /// Where it is more than the quota.
+    /// Where it is more than the quota, or than the endpoint has room for.
     pub(super) fn reserve(
         self: &Arc<Self>,
         lengths: impl IntoIterator<Item = usize>,
-        limits: &Limits,
+        uncounted: usize,
+        connection: &Connection,
     ) -> Result<Reserved> {
+        let limits = &connection.limits;
         let mut more = Used::default();
         for length in lengths {
             more.uris += 1;
             more.bytes += length;
         }
+        #[cfg(feature = "http-server")]
+        let charge = charge(connection, more.bytes + more.uris * PER_URI + uncounted)?;
+        #[cfg(not(feature = "http-server"))]
+        let _ = (uncounted, PER_URI);
         let mut used = self.0.lock();
         let (uris, bytes) = (used.uris + more.uris, used.bytes + more.bytes);
         let (most_uris, most_bytes) = (limits.max_watched_uris, limits.max_watched_uri_bytes);
@@ -70,8 +84,28 @@ impl Quota {
         Ok(Reserved {
             quota: Arc::clone(self),
             used: more,
+            #[cfg(feature = "http-server")]
+            _charge: charge,
         })
     }
+}
+
+/// Charges so many bytes to the budget that a connection counts in, where there is one.
+///
+/// # Errors
+/// Where there is no room for them.
+#[cfg(feature = "http-server")]
+fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
+    let Some(budget) = connection.outbox.budget() else {
+        return Ok(None);
+    };
+    let mut charge = budget.charge(0);
+    if !charge.grow(bytes) {
+        return Err(Error::internal(
+            "the endpoint has no room for more subscriptions now; try another time",
+        ));
+    }
+    Ok(Some(charge))
 }
 
 /// A part of the quota, which is released when this is dropped.
@@ -79,6 +113,8 @@ impl Quota {
 pub(super) struct Reserved {
     quota: Arc<Quota>,
     used: Used,
+    #[cfg(feature = "http-server")]
+    _charge: Option<Charge>,
 }
 
 impl Drop for Reserved {

@@ -38,10 +38,10 @@ async fn begin(
 ) -> Result<Body> {
     let role = session.role();
     let _turn = role.watched.lock_requests().await;
-    let limits = &session.connection().limits;
-    let caller = cx.parts().connection.caller();
-    let reserve = || role.quota().reserve([uri.len()], limits);
-    match (role.watched.begin(&uri, caller, reserve)?, hooks) {
+    let connection = &cx.parts().connection;
+    let reserve = || role.quota().reserve([uri.len()], 0, connection);
+    let watch = role.watched.begin(&uri, connection.caller(), reserve)?;
+    match (watch, hooks) {
         (Some(watch), Some(hooks)) => {
             leave_connection_task().await;
             (hooks.subscribe)(cx, uri.to_string()).await?;

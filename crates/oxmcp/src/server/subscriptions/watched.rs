@@ -141,7 +141,7 @@ impl WatchedResources {
     /// Watches from now on, so that nothing is missed. `None` where it is watched already.
     ///
     /// # Errors
-    /// Where the session has ended, or the quota is used up.
+    /// Where the session has ended, the quota is used up, or the endpoint has no room.
     pub(super) fn begin(
         &self,
         uri: &Arc<str>,

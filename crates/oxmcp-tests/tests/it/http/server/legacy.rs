@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use oxmcp::{
-    Limits, RequestContext, Server, Tool,
+    Limits, RequestContext, Resource, Server, Tool,
     http::{Principal, StreamableHttp},
 };
 use serde_json::{Value, json};
@@ -362,4 +362,32 @@ async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_running_requests_fin
     assert_eq!(answered[0].data["id"], 5);
     assert!(rest.is_empty());
     assert_eq!(server.sessions().count(), 0);
+}
+
+#[tokio::test]
+async fn what_sessions_watch_counts_in_the_budget_of_the_endpoint() {
+    const LENGTH: usize = 100_000;
+    let limits = Limits::default().http(|http| http.max_bytes(10 * LENGTH));
+    let server = Server::new("files", "1.0.0").resource(Resource::text("file:///a", "a", ""));
+    let endpoint = endpoint(&server.subscriptions()).limits(limits);
+    let uri = format!("file:///{}", "x".repeat(LENGTH));
+    let mut watching = Vec::new();
+    let (session, answer) = loop {
+        let session = Session::open(&endpoint).await;
+        let params = json!({"uri": uri});
+        let answer = json(session.call(1, "resources/subscribe", params).await).await;
+        if answer["result"].is_null() {
+            break (session, answer);
+        }
+        watching.push(session);
+        assert!(watching.len() < 10, "more than there is room for");
+    };
+    // There is room for the body, but not for it and the URI.
+    assert!(watching.len() > 7, "{}", watching.len());
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    let params = json!({"uri": uri});
+    let ended = watching[0].call(2, "resources/unsubscribe", params.clone());
+    assert!(json(ended.await).await["result"].is_object());
+    let answer = json(session.call(2, "resources/subscribe", params).await).await;
+    assert!(answer["result"].is_object(), "{answer}");
 }

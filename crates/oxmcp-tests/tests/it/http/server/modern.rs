@@ -132,6 +132,33 @@ async fn a_listen_is_acknowledged_and_notified_of_changes_from_another_connectio
 }
 
 #[tokio::test]
+async fn what_subscriptions_keep_counts_in_the_budget_of_the_endpoint() {
+    const LENGTH: usize = 100_000;
+    let limits = Limits::default().http(|http| http.max_bytes(10 * LENGTH));
+    let endpoint = endpoint(&calculator()).limits(limits);
+    let mut message = modern(1, "subscriptions/listen", json!({"notifications": {}}));
+    message["params"]["_meta"]["com.example/long"] = json!("x".repeat(LENGTH));
+    let listen = || send(&endpoint, modern_builder(&message), message.to_string());
+    let kind = |response: &http::Response<_>| response.headers()["content-type"].clone();
+    let mut open = Vec::new();
+    let refused = loop {
+        let response = listen().await;
+        if kind(&response) != "text/event-stream" {
+            break response;
+        }
+        open.push(response);
+        assert!(open.len() < 10, "more than there is room for");
+    };
+    // There is room for the body, but not for it and the subscription.
+    assert!(open.len() > 7, "{}", open.len());
+    assert_eq!(json(refused).await["error"]["code"], -32603);
+    open.clear();
+    while kind(&listen().await) != "text/event-stream" {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
     let endpoint = endpoint(&calculator());
     let params = json!({"notifications": {"toolsListChanged": true}});

@@ -143,7 +143,7 @@ pub(in crate::http::server) fn post(
     let guard = session.enter();
     // The session keeps the caller of a subscription.
     let caller = if posted.changes_session {
-        lasting_caller(&request.parts)
+        lasting_caller(&request.parts, &request.endpoint.state.budget)
     } else {
         caller(request.parts)
     };

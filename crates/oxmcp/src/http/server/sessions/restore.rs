@@ -67,7 +67,7 @@ pub(in crate::http::server) async fn restore(
         }
     };
     let server = endpoint.choose(parts)?;
-    let caller = lasting_caller(parts);
+    let caller = lasting_caller(parts, &endpoint.state.budget);
     let session = UnopenedSession::new(endpoint, server, id.into(), &caller)?;
     session
         .set_apart()
