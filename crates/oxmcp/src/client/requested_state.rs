@@ -31,7 +31,7 @@ impl RequestedState {
         } else if M::NAME == SetLevel::NAME {
             let params: Option<SetLevelParams> = read(params);
             if let Some(params) = params {
-                self.0.lock().level = Some(params.level);
+                self.set_level(params.level);
             }
         }
     }
@@ -49,6 +49,10 @@ impl RequestedState {
 
     pub(crate) fn unsubscribed(&self, uri: &str) {
         self.0.lock().uris.remove(uri);
+    }
+
+    pub(crate) fn set_level(&self, level: LoggingLevel) {
+        self.0.lock().level = Some(level);
     }
 
     /// The resources that are subscribed to, in order.

@@ -43,6 +43,12 @@ async fn grant(peer: &mut ScriptedPeer, method: &str) -> Value {
     request["params"].clone()
 }
 
+async fn subscribe(peer: &mut ScriptedPeer, session: &ClientSession, uri: &str) {
+    let asked = tokio::spawn(session.subscribe(uri).into_future());
+    grant(peer, "resources/subscribe").await;
+    asked.await.unwrap().unwrap();
+}
+
 fn reconnecting(session: &ClientSession) -> JoinHandle<Result<ClientSession>> {
     let session = session.clone();
     tokio::spawn(async move { session.reconnect().await })
@@ -59,9 +65,7 @@ async fn pings(peer: &mut ScriptedPeer, session: &ClientSession) {
 async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
     let (mut first, session, mut starts) = open().await;
     for uri in ["app://a", "app://b"] {
-        let asked = tokio::spawn(session.subscribe(uri).into_future());
-        grant(&mut first, "resources/subscribe").await;
-        asked.await.unwrap().unwrap();
+        subscribe(&mut first, &session, uri).await;
     }
     let asked = tokio::spawn(session.unsubscribe("app://a").into_future());
     grant(&mut first, "resources/unsubscribe").await;
@@ -122,9 +126,7 @@ async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
 #[tokio::test]
 async fn what_the_new_server_refuses_does_not_keep_the_session_from_being_opened() {
     let (mut first, session, mut starts) = open().await;
-    let asked = tokio::spawn(session.subscribe("app://a").into_future());
-    grant(&mut first, "resources/subscribe").await;
-    asked.await.unwrap().unwrap();
+    subscribe(&mut first, &session, "app://a").await;
     drop(first);
     let anew = reconnecting(&session);
     let mut second = starts.recv().await.unwrap();
@@ -222,4 +224,37 @@ async fn sessions_over_http_are_opened_anew_in_every_revision() {
         anew.close().await.unwrap();
     }
     serving.close().await;
+}
+
+/// Handles of several sessions may be in use: what counts is what was asked for last, in whichever of them.
+#[tokio::test]
+async fn an_old_handle_opens_the_session_as_the_latest_was() {
+    let (mut first, session, mut starts) = open().await;
+    subscribe(&mut first, &session, "app://a").await;
+    drop(first);
+    let later = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    grant(&mut second, "resources/subscribe").await;
+    let later = later.await.unwrap().unwrap();
+    let asked = tokio::spawn(later.unsubscribe("app://a").into_future());
+    grant(&mut second, "resources/unsubscribe").await;
+    asked.await.unwrap().unwrap();
+    subscribe(&mut second, &later, "app://b").await;
+    let leveled = later.clone();
+    let leveled = tokio::spawn(async move { leveled.set_log_level(LoggingLevel::Error).await });
+    grant(&mut second, "logging/setLevel").await;
+    leveled.await.unwrap().unwrap();
+
+    drop(second);
+    let anew = reconnecting(&session);
+    let mut third = starts.recv().await.unwrap();
+    opened(&mut third).await;
+    assert_eq!(
+        grant(&mut third, "logging/setLevel").await["level"],
+        "error"
+    );
+    let again = grant(&mut third, "resources/subscribe").await;
+    assert_eq!(again["uri"], "app://b");
+    pings(&mut third, &anew.await.unwrap().unwrap()).await;
 }
