@@ -250,7 +250,6 @@ impl SubscriptionSync {
                 match result {
                     Ok(_) => {
                         self.desired().acknowledge(uri);
-                        self.state.requested.subscribed(uri);
                         held.insert(uri.clone());
                     }
                     Err(error) => self.desired().refuse(uri, &|| error.copy()),

@@ -332,3 +332,32 @@ async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
     }
     drop((last, anew));
 }
+
+#[tokio::test]
+async fn what_is_watched_no_more_is_not_subscribed_to_again() {
+    let (mut first, session, mut starts) = open().await;
+    let watching = [0, 1].map(|_| {
+        let session = session.clone();
+        tokio::spawn(async move { session.watch_resource("app://a").await })
+    });
+    grant(&mut first, "resources/subscribe").await;
+    let [one, other] = watching;
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    drop(first);
+    session.wait().await.unwrap();
+
+    drop(one);
+    let second = reconnecting(&session);
+    let mut peer = starts.recv().await.unwrap();
+    opened(&mut peer).await;
+    grant(&mut peer, "resources/subscribe").await;
+    let second = second.await.unwrap().unwrap();
+    drop(peer);
+    second.wait().await.unwrap();
+
+    drop(other);
+    let third = reconnecting(&second);
+    let mut peer = starts.recv().await.unwrap();
+    opened(&mut peer).await;
+    pings(&mut peer, &third.await.unwrap().unwrap()).await;
+}
