@@ -1,6 +1,9 @@
-//! Display of untrusted text in log lines.
+//! Display of untrusted text in log lines, and its length in spans.
 
-use std::fmt::{self, Display, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Display, Write},
+};
 
 /// How many characters are written.
 const MAX_LENGTH: usize = 1000;
@@ -23,6 +26,15 @@ impl<T: Display> Display for Logged<T> {
             return f.write_char('…');
         }
         written
+    }
+}
+
+/// A text that may be a peer's, of so many characters at most: for fields of spans, which exporters keep and escape.
+pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
+    let text = text.into();
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
+        None => text,
     }
 }
 
@@ -75,5 +87,7 @@ mod tests {
         assert_eq!(long, "é".repeat(MAX_LENGTH) + "…");
         let whole = "é".repeat(MAX_LENGTH);
         assert_eq!(Logged(&whole).to_string(), whole);
+        assert_eq!(cut("éé", 2), "éé");
+        assert_eq!(cut("ééé", 2), "éé…");
     }
 }

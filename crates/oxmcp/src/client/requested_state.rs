@@ -1,6 +1,6 @@
 //! The state of a legacy session on the server's side that this side has asked for: it has to be asked for again in another session.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeMap, sync::Arc};
 
 use oxmcp_protocol::{
     LoggingLevel, Method, SetLevelParams, SubscribeParams,
@@ -8,16 +8,25 @@ use oxmcp_protocol::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::sync::Mutex;
+use crate::{client::subscriptions::listener::Listener, sync::Mutex};
 
 /// The subscriptions that the server has agreed to, and the log level.
 #[derive(Debug, Default)]
 pub(crate) struct RequestedState(Mutex<State>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
-    uris: BTreeSet<String>,
+    uris: BTreeMap<String, Subscribers>,
     level: Option<LoggingLevel>,
+}
+
+/// Who has subscribed to a resource.
+#[derive(Debug, Default)]
+struct Subscribers {
+    /// Whether the user has, by a call.
+    called: bool,
+    /// The watches that are held, which may have ended.
+    watches: Vec<Arc<Listener>>,
 }
 
 impl RequestedState {
@@ -31,7 +40,7 @@ impl RequestedState {
         } else if M::NAME == SetLevel::NAME {
             let params: Option<SetLevelParams> = read(params);
             if let Some(params) = params {
-                self.0.lock().level = Some(params.level);
+                self.set_level(params.level);
             }
         }
     }
@@ -43,18 +52,40 @@ impl RequestedState {
         }
     }
 
-    pub(crate) fn subscribed(&self, uri: &str) {
-        self.0.lock().uris.insert(uri.to_owned());
+    fn subscribed(&self, uri: &str) {
+        let mut state = self.0.lock();
+        state.uris.entry(uri.to_owned()).or_default().called = true;
+    }
+
+    pub(crate) fn watched(&self, uri: &str, watch: &Arc<Listener>) {
+        let mut state = self.0.lock();
+        let subscribers = state.uris.entry(uri.to_owned()).or_default();
+        subscribers.watches.push(Arc::clone(watch));
+    }
+
+    /// Notes that a watch was dropped, which may have been noted.
+    pub(crate) fn unwatched(&self, uri: &str, watch: &Arc<Listener>) {
+        let mut state = self.0.lock();
+        if let Some(subscribers) = state.uris.get_mut(uri) {
+            subscribers.watches.retain(|it| !Arc::ptr_eq(it, watch));
+            if subscribers.watches.is_empty() && !subscribers.called {
+                state.uris.remove(uri);
+            }
+        }
     }
 
     pub(crate) fn unsubscribed(&self, uri: &str) {
         self.0.lock().uris.remove(uri);
     }
 
+    pub(crate) fn set_level(&self, level: LoggingLevel) {
+        self.0.lock().level = Some(level);
+    }
+
     /// The resources that are subscribed to, in order.
     pub(crate) fn uris(&self) -> Vec<String> {
         let state = self.0.lock();
-        state.uris.iter().cloned().collect()
+        state.uris.keys().cloned().collect()
     }
 
     pub(crate) fn level(&self) -> Option<LoggingLevel> {

@@ -273,8 +273,8 @@ pub(crate) struct SessionState {
     pub(crate) output_schemas: OutputSchemas,
     /// How fast the incoming middleware has been.
     pub(crate) inline: Arc<InlineExecution>,
-    /// What the server was asked for that it forgets with the session.
-    pub(crate) requested: RequestedState,
+    /// What the server was asked for that it forgets with the session. All sessions share it that are opened anew after each other.
+    pub(crate) requested: Arc<RequestedState>,
     reconnection: OnceLock<Arc<Reconnection>>,
 }
 
@@ -322,7 +322,12 @@ pub(crate) struct Negotiated {
 }
 
 impl SessionState {
-    pub(crate) fn new(client: Client, cache: SessionCache, mirror: Option<Mirror>) -> Arc<Self> {
+    pub(crate) fn new(
+        client: Client,
+        cache: SessionCache,
+        mirror: Option<Mirror>,
+        requested: Arc<RequestedState>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             client,
             negotiated: OnceLock::new(),
@@ -336,7 +341,7 @@ impl SessionState {
             headers: HeaderMirroring::new(mirror),
             output_schemas: OutputSchemas::default(),
             inline: Arc::new(InlineExecution::new()),
-            requested: RequestedState::default(),
+            requested,
             reconnection: OnceLock::new(),
         })
     }

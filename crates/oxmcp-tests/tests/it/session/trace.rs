@@ -18,7 +18,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-use crate::support::subscribe;
+use crate::support::{script, subscribe};
 
 type Fields = BTreeMap<String, String>;
 
@@ -234,4 +234,39 @@ async fn without_a_propagator_nothing_is_sent() -> Result<()> {
         "{asked}"
     );
     Ok(())
+}
+
+/// What a peer writes may be as long as a message, and exporters keep all of it.
+#[tokio::test]
+async fn long_texts_of_a_peer_are_cut() {
+    let spans = Spans::default();
+    let _guard = subscribe(spans.clone());
+    let mut peer = script(&server()).await;
+    let long = "é".repeat(5_000);
+    let requests = [
+        ("tools/call", json!({"name": long, "arguments": {}})),
+        ("prompts/get", json!({"name": long})),
+        ("resources/read", json!({"uri": long})),
+    ];
+    for (method, mut params) in requests {
+        params["_meta"] = ScriptedPeer::modern_meta();
+        let request = json!({"jsonrpc": "2.0", "id": long, "method": method, "params": params});
+        peer.ask(request).await.unwrap();
+    }
+    peer.ask(json!({"jsonrpc": "2.0", "id": 1, "method": long, "params": {"_meta": ScriptedPeer::modern_meta()}}))
+        .await
+        .unwrap();
+    let cut = |length: usize| "é".repeat(length) + "…";
+    assert_eq!(spans.of("mcp.server.request", &cut(256)).len(), 1);
+    for (method, field, length) in [
+        ("tools/call", "gen_ai.tool.name", 256),
+        ("prompts/get", "gen_ai.prompt.name", 256),
+        ("resources/read", "mcp.resource.uri", 1024),
+    ] {
+        let [span] = spans.of("mcp.server.request", method).try_into().unwrap();
+        assert_eq!(span[field], cut(length), "{method}");
+        assert_eq!(span["jsonrpc.request.id"], cut(64), "{method}");
+        let name = span["otel.name"].chars().count();
+        assert!(name <= method.len() + 1 + 257, "{method}: {name}");
+    }
 }

@@ -22,6 +22,7 @@ use crate::{
     client::{
         client::Client,
         connect::patience::LONGEST_START,
+        requested_state::RequestedState,
         requests::results::decode,
         server_facts::ServerFacts,
         session::{ClientSession, Negotiated, SessionState},
@@ -65,6 +66,7 @@ impl<'a> Handshake<'a> {
         client: &'a Client,
         transport: &mut impl Transport,
         revisions: &'a [Revision],
+        requested: &Arc<RequestedState>,
     ) -> Result<Self> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
@@ -80,7 +82,7 @@ impl<'a> Handshake<'a> {
             let extensions = &client.features().extensions;
             mirror.begin(limits.client.max_mirrored_bytes, extensions.headers());
         }
-        let state = SessionState::new(client.clone(), cache, mirror);
+        let state = SessionState::new(client.clone(), cache, mirror, Arc::clone(requested));
         let connection = Connection::new(Arc::clone(&state) as _, limits);
         let waits = transport.person_waits();
         let waits_for_people = waits.is_some();

@@ -25,6 +25,7 @@ use crate::{
             patience::opened_in_time,
         },
         features::Features,
+        requested_state::RequestedState,
         server_facts::ServerFacts,
         session::{ClientSession, Connecting, Connector, Negotiated, Reconnection},
         subscriptions::{
@@ -57,6 +58,7 @@ impl Client {
             transport,
             revisions: features.revisions.clone(),
             unasked: unasked(&features),
+            requested: Arc::default(),
         };
         connect_by(route, self).await
     }
@@ -72,6 +74,7 @@ impl Client {
             transport,
             revisions: vec![revision],
             unasked: None,
+            requested: Arc::default(),
         };
         connect_by(route, self).await
     }
@@ -84,6 +87,8 @@ struct Route<T> {
     revisions: Vec<Revision>,
     /// The modern revision that needs no asking.
     unasked: Option<Revision>,
+    /// What its sessions have asked for, which each new one asks for again.
+    requested: Arc<RequestedState>,
 }
 
 impl<T: Transport> Connector for Route<T> {
@@ -160,6 +165,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
         transport,
         revisions,
         unasked,
+        requested,
     } = route;
     client.check()?;
     client.note_runtime();
@@ -177,7 +183,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
     };
     let mut failed = None;
     loop {
-        let handshake = match Handshake::begin(client, transport, revisions).await {
+        let handshake = match Handshake::begin(client, transport, revisions, requested).await {
             Ok(handshake) => handshake,
             // Where the transport cannot connect again, the first error is the one that says what happened.
             Err(error) => return Err(failed.unwrap_or(error)),

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
-use oxmcp_protocol::LoggingLevel;
+use oxmcp_protocol::{Method, method::Subscribe};
+use tokio::{select, sync::oneshot, time::timeout};
 
 use crate::{
-    client::session::ClientSession,
+    client::{session::ClientSession, subscriptions::sync::ask_for_each},
     error::{Error, Result},
     logged::Logged,
-    session::connection::Connection,
+    session::{connection::Connection, task::spawn_polled},
 };
 
 impl ClientSession {
     /// Opens another session with the same server, by the same transport and with the settings of the same [`Client`](crate::Client): a process is started
-    /// anew, a URL is connected to anew. It subscribes to the resources that this session has subscribed to, and sets the log level that
-    /// this one has set.
+    /// anew, a URL is connected to anew. It subscribes to the resources that were subscribed to, and to those
+    /// whose [watches](Self::watch_resource) are still held, and sets the log level that was set: in this session, or in one that was
+    /// opened after it.
     ///
     /// It is for a session that has ended, as one of 2025-11-25 or earlier does with its process: its calls fail with
     /// [`Error::is_closed`], and [`wait`](Self::wait) returns. One that is still open is [closed](Self::close) first. The calls that
@@ -66,8 +67,8 @@ impl ClientSession {
         let _ = self.close().await;
         let session = latest.connector.connect(&self.client()).await?;
         session.state().set_reconnection(Arc::clone(reconnection));
-        session.request_again(self).await;
         latest.connection = Arc::downgrade(session.connection());
+        session.subscribe_again().await;
         Ok(session)
     }
 
@@ -78,27 +79,33 @@ impl ClientSession {
         Self::of(connection).filter(|_| is_open && is_other)
     }
 
-    /// Asks the server for what another session has asked for.
-    async fn request_again(&self, old: &Self) {
-        if let Some(level) = old.own_log_level()
-            && let Err(error) = self.set_log_level(level).await
-        {
-            tracing::warn!(error = %Logged(&error), "the new session does not log as the old one did");
-        }
-        let uris = old.state().requested.uris();
-        let asked = join_all(uris.iter().map(|uri| self.subscribe(uri).into_future()));
-        for (uri, result) in uris.iter().zip(asked.await) {
-            if let Err(error) = result {
-                tracing::warn!(error = %Logged(&error), uri, "the new session does not watch what the old one did");
+    /// Subscribes to what was subscribed to in the sessions before. That is waited for as long as for one call, and goes on in the
+    /// background then.
+    async fn subscribe_again(&self) {
+        let uris = self.state().requested.uris();
+        if let Err(error) = self.has_method(Subscribe::NAME) {
+            if !uris.is_empty() {
+                tracing::warn!(error = %Logged(&error), "the new session does not watch what the old one did");
             }
+            return;
         }
-    }
-
-    /// The log level, where it is another than the client asks for by itself.
-    fn own_log_level(&self) -> Option<LoggingLevel> {
-        let state = self.state();
-        let level = state.requested.level();
-        let level = level.or_else(|| *state.request_log_level.lock());
-        level.filter(|level| state.client.features().log_level != Some(*level))
+        let (connection, state) = (Arc::clone(self.connection()), Arc::clone(self.state()));
+        let (answered, answers) = oneshot::channel::<()>();
+        spawn_polled(async move {
+            let asked = select! {
+                biased;
+                () = connection.closing() => return,
+                _ = connection.ended() => return,
+                asked = ask_for_each(&connection, &state, Subscribe::NAME, &uris) => asked,
+            };
+            for (uri, result) in uris.iter().zip(asked) {
+                if let Err(error) = result {
+                    tracing::warn!(error = %Logged(&error), uri, "the new session does not watch what the old one did");
+                }
+            }
+            drop(answered);
+        });
+        // Either way it is dropped: nothing is ever sent.
+        let _ = timeout(self.client().features().timeout, answers).await;
     }
 }

@@ -44,6 +44,7 @@ impl ClientSession {
             return self.set_level(level).await.map(drop);
         }
         *self.state().request_log_level.lock() = Some(level);
+        self.state().requested.set_level(level);
         Ok(())
     }
 
@@ -57,10 +58,11 @@ impl ClientSession {
         }
     }
 
-    /// Asks for the client's level, before anything else is sent. A legacy server that does not log is not asked. Its answer is
+    /// Asks for the level of the session that this one follows, or else for the client's, before anything else is sent. A legacy server that does not log is not asked. Its answer is
     /// waited for, so that the level is in force, but not for long: it says nothing that the session needs.
     pub(crate) async fn request_logs(&self) {
-        let Some(level) = self.client().features().log_level else {
+        let asked = self.state().requested.level();
+        let Some(level) = asked.or(self.client().features().log_level) else {
             return;
         };
         if self.has_method(SetLevel::NAME).is_err() {

@@ -86,6 +86,9 @@ impl ClientSession {
             ));
         }
         watch.listener.acknowledged().await?;
+        if !self.revision().is_modern() {
+            state.requested.watched(&watch.uri, &watch.listener);
+        }
         Ok(watch)
     }
 }
@@ -131,8 +134,9 @@ impl Stream for ResourceWatch {
 
 impl Drop for ResourceWatch {
     fn drop(&mut self) {
-        let desired = &self.session.state().desired;
-        desired.remove_watcher(&self.uri, &self.listener);
+        let state = self.session.state();
+        state.desired.remove_watcher(&self.uri, &self.listener);
+        state.requested.unwatched(&self.uri, &self.listener);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, future::pending, mem, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use oxmcp_protocol::{
     Method, Notification, ResourceUpdatedParams, SubscribeParams, SubscriptionFilter,
     method::{PromptListChanged, ResourceListChanged, Subscribe, ToolListChanged, Unsubscribe},
@@ -34,6 +34,9 @@ use crate::{
 
 /// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
 const OVERLAP: Duration = Duration::from_millis(100);
+
+/// How many resources a legacy server is asked about at the same time: it refuses requests where many are open.
+const MAX_ASKED: usize = 32;
 
 /// Keeps the server subscribed to what is wanted, until the session ends.
 pub(crate) async fn sync_subscriptions(connection: Arc<Connection>, state: Arc<SessionState>) {
@@ -234,7 +237,7 @@ impl SubscriptionSync {
                 self.desired().changed().await;
                 continue;
             }
-            let dropped = join_all(less.iter().map(|uri| self.ask(Unsubscribe::NAME, uri)));
+            let dropped = ask_for_each(&self.connection, &self.state, Unsubscribe::NAME, &less);
             for (uri, result) in less.iter().zip(dropped.await) {
                 held.remove(uri);
                 self.state.requested.unsubscribed(uri);
@@ -242,12 +245,11 @@ impl SubscriptionSync {
                     tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
                 }
             }
-            let asked = join_all(more.iter().map(|uri| self.ask(Subscribe::NAME, uri)));
+            let asked = ask_for_each(&self.connection, &self.state, Subscribe::NAME, &more);
             for (uri, result) in more.iter().zip(asked.await) {
                 match result {
                     Ok(_) => {
                         self.desired().acknowledge(uri);
-                        self.state.requested.subscribed(uri);
                         held.insert(uri.clone());
                     }
                     Err(error) => self.desired().refuse(uri, &|| error.copy()),
@@ -255,18 +257,29 @@ impl SubscriptionSync {
             }
         }
     }
+}
 
-    async fn ask(&self, method: &'static str, uri: &str) -> Result<Box<str>, Error> {
-        let timeout = self.state.client.features().timeout;
+/// Makes a request for each of the resources, a few at a time.
+pub(crate) async fn ask_for_each(
+    connection: &Arc<Connection>,
+    state: &SessionState,
+    method: &'static str,
+    uris: &[String],
+) -> Vec<Result<Box<str>, Error>> {
+    let timeout = state.client.features().timeout;
+    let mut asked = Vec::with_capacity(uris.len());
+    for uri in uris {
         let options = CallOptions {
             timeout,
             max_total: timeout,
             ..CallOptions::default()
         };
-        self.connection
-            .call(method, &SubscribeParams::new(uri), options)
-            .await
+        asked.push(async move {
+            let params = SubscribeParams::new(uri);
+            connection.call(method, &params, options).await
+        });
     }
+    stream::iter(asked).buffered(MAX_ASKED).collect().await
 }
 
 /// Closes a subscription that another has replaced, after [`OVERLAP`].

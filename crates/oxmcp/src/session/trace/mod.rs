@@ -19,6 +19,8 @@
 //! | `rpc.response.status_code` | the code of the error that was the answer |
 //! | `otel.status_code` | `ERROR`, where it failed |
 //!
+//! What a peer may write at any length is cut: ids after 64 characters, names after 256, URIs after 1024.
+//!
 //! Left out of what the conventions have are the messages of errors, which may quote arguments; the ids of sessions, which are all
 //! that one must know to use them; and the network, which is below.
 //!

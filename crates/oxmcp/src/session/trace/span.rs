@@ -13,6 +13,7 @@ use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
     error::Error,
+    logged::cut,
     session::{
         connection::ContextParts,
         inbound::{body::Body, run::Work},
@@ -29,6 +30,11 @@ pub(crate) const INBOUND: &str = "mcp.server.request";
 const OUTBOUND: &str = "mcp.client.request";
 /// The target of both.
 pub(crate) const TARGET: &str = module_path!();
+
+/// How many characters of a name or method, of a URI and of the id of a request a span has: more is not meant to be read.
+const MAX_NAME: usize = 256;
+const MAX_URI: usize = 1024;
+const MAX_ID: usize = 64;
 
 /// The fields that spans of both directions have. Those that are not known yet are recorded later.
 macro_rules! request_span {
@@ -61,13 +67,14 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn of(method: &str, params: &RequestParams<'a>) -> Self {
-        let name = || params.name.and_then(Text::as_str);
+        let name = || Some(cut(params.name.and_then(Text::as_str)?, MAX_NAME));
         let mut subject = Self::default();
         match method {
             CallTool::NAME => subject.tool = name(),
             GetPrompt::NAME => subject.prompt = name(),
             ReadResource::NAME | Subscribe::NAME | Unsubscribe::NAME => {
-                subject.uri = params.first_member("uri").and_then(Text::as_str);
+                let uri = params.first_member("uri").and_then(Text::as_str);
+                subject.uri = uri.map(|uri| cut(uri, MAX_URI));
             }
             _ => {}
         }
@@ -91,14 +98,24 @@ pub(crate) fn inbound(
 ) -> InboundSpan {
     let subject = LazyCell::new(|| Subject::of(method, params));
     let make = || {
+        let method = &*cut(method, MAX_NAME);
         request_span!(
             INBOUND,
             "server",
             method,
             subject,
             mcp.protocol.version = context.peer.revision.as_str(),
-            jsonrpc.request.id = context.id.as_ref().map(ToString::to_string),
-            traceparent = params.meta.trace_context().traceparent(),
+            jsonrpc.request.id = context
+                .id
+                .as_ref()
+                .map(|id| cut(id.to_string(), MAX_ID))
+                .as_deref(),
+            traceparent = params
+                .meta
+                .trace_context()
+                .traceparent()
+                .map(|it| cut(it, MAX_NAME))
+                .as_deref(),
         )
     };
     #[cfg(feature = "tracing-subscriber")]

@@ -1,7 +1,8 @@
 //! Sessions that have ended and are opened anew by their user.
 
-use std::future::IntoFuture;
+use std::{collections::VecDeque, future::IntoFuture, time::Duration};
 
+use futures_util::future::{join, join_all};
 use oxmcp::{
     ClientSession, ErrorCode, Result, Revision, SubscriptionEnd,
     http::{Endpoint, StreamableHttp},
@@ -9,7 +10,7 @@ use oxmcp::{
     testing::ScriptedPeer,
 };
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 
 use crate::{
     client::{
@@ -43,6 +44,12 @@ async fn grant(peer: &mut ScriptedPeer, method: &str) -> Value {
     request["params"].clone()
 }
 
+async fn subscribe(peer: &mut ScriptedPeer, session: &ClientSession, uri: &str) {
+    let asked = tokio::spawn(session.subscribe(uri).into_future());
+    grant(peer, "resources/subscribe").await;
+    asked.await.unwrap().unwrap();
+}
+
 fn reconnecting(session: &ClientSession) -> JoinHandle<Result<ClientSession>> {
     let session = session.clone();
     tokio::spawn(async move { session.reconnect().await })
@@ -59,9 +66,7 @@ async fn pings(peer: &mut ScriptedPeer, session: &ClientSession) {
 async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
     let (mut first, session, mut starts) = open().await;
     for uri in ["app://a", "app://b"] {
-        let asked = tokio::spawn(session.subscribe(uri).into_future());
-        grant(&mut first, "resources/subscribe").await;
-        asked.await.unwrap().unwrap();
+        subscribe(&mut first, &session, uri).await;
     }
     let asked = tokio::spawn(session.unsubscribe("app://a").into_future());
     grant(&mut first, "resources/unsubscribe").await;
@@ -122,9 +127,7 @@ async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
 #[tokio::test]
 async fn what_the_new_server_refuses_does_not_keep_the_session_from_being_opened() {
     let (mut first, session, mut starts) = open().await;
-    let asked = tokio::spawn(session.subscribe("app://a").into_future());
-    grant(&mut first, "resources/subscribe").await;
-    asked.await.unwrap().unwrap();
+    subscribe(&mut first, &session, "app://a").await;
     drop(first);
     let anew = reconnecting(&session);
     let mut second = starts.recv().await.unwrap();
@@ -222,4 +225,139 @@ async fn sessions_over_http_are_opened_anew_in_every_revision() {
         anew.close().await.unwrap();
     }
     serving.close().await;
+}
+
+/// Handles of several sessions may be in use: what counts is what was asked for last, in whichever of them.
+#[tokio::test]
+async fn an_old_handle_opens_the_session_as_the_latest_was() {
+    let (mut first, session, mut starts) = open().await;
+    subscribe(&mut first, &session, "app://a").await;
+    drop(first);
+    let later = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    grant(&mut second, "resources/subscribe").await;
+    let later = later.await.unwrap().unwrap();
+    let asked = tokio::spawn(later.unsubscribe("app://a").into_future());
+    grant(&mut second, "resources/unsubscribe").await;
+    asked.await.unwrap().unwrap();
+    subscribe(&mut second, &later, "app://b").await;
+    let leveled = later.clone();
+    let leveled = tokio::spawn(async move { leveled.set_log_level(LoggingLevel::Error).await });
+    grant(&mut second, "logging/setLevel").await;
+    leveled.await.unwrap().unwrap();
+
+    drop(second);
+    let anew = reconnecting(&session);
+    let mut third = starts.recv().await.unwrap();
+    opened(&mut third).await;
+    assert_eq!(
+        grant(&mut third, "logging/setLevel").await["level"],
+        "error"
+    );
+    let again = grant(&mut third, "resources/subscribe").await;
+    assert_eq!(again["uri"], "app://b");
+    pings(&mut third, &anew.await.unwrap().unwrap()).await;
+}
+
+/// A server that takes as many requests at a time as are open at most is not asked for more than a few at a time.
+#[tokio::test(start_paused = true)]
+async fn a_server_is_not_asked_for_all_subscriptions_at_once() {
+    let (mut first, session, mut starts) = open().await;
+    for index in 0..40 {
+        subscribe(&mut first, &session, &format!("app://{index}")).await;
+    }
+    drop(first);
+    let anew = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    few_at_a_time(&mut second, 40).await;
+    let anew = anew.await.unwrap().unwrap();
+
+    let watched = join_all((0..40).map(|index| anew.watch_resource(format!("app://{index}"))));
+    let (watches, ()) = join(watched, async {
+        // The first of them is not told of the others.
+        grant(&mut second, "resources/subscribe").await;
+        few_at_a_time(&mut second, 39).await;
+    })
+    .await;
+    assert!(watches.iter().all(Result::is_ok));
+}
+
+/// Grants so many subscriptions, of which no more than 32 are asked for at the same time.
+async fn few_at_a_time(peer: &mut ScriptedPeer, count: usize) {
+    let mut asked = VecDeque::new();
+    for _ in 0..32 {
+        asked.push_back(expect(peer, "resources/subscribe").await);
+    }
+    let more = timeout(Duration::from_secs(1), peer.receive()).await;
+    assert!(more.is_err(), "{more:?}");
+    for index in 0..count {
+        if let Some(request) = asked.pop_front() {
+            answer(peer, &request, json!({})).await;
+        }
+        if index + 32 < count {
+            asked.push_back(expect(peer, "resources/subscribe").await);
+        }
+    }
+}
+
+/// A server that does not answer keeps nobody waiting for longer than one call.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
+    let (mut first, session, mut starts) = open().await;
+    for index in 0..40 {
+        subscribe(&mut first, &session, &format!("app://{index}")).await;
+    }
+    let leveled = session.clone();
+    let leveled = tokio::spawn(async move { leveled.set_log_level(LoggingLevel::Error).await });
+    grant(&mut first, "logging/setLevel").await;
+    leveled.await.unwrap().unwrap();
+    drop(first);
+    let anew = reconnecting(&session);
+    let mut second = starts.recv().await.unwrap();
+    opened(&mut second).await;
+    expect(&mut second, "logging/setLevel").await;
+    // The level is not given up before this.
+    let mut last = expect(&mut second, "resources/subscribe").await;
+    for _ in 1..32 {
+        last = expect(&mut second, "resources/subscribe").await;
+    }
+    let anew = anew.await.unwrap().unwrap();
+    // The others are asked for afterwards.
+    let mut others = 0;
+    while others < 8 {
+        let message = soon("message", second.receive()).await.unwrap();
+        others += usize::from(message["method"] == "resources/subscribe");
+    }
+    drop((last, anew));
+}
+
+#[tokio::test]
+async fn what_is_watched_no_more_is_not_subscribed_to_again() {
+    let (mut first, session, mut starts) = open().await;
+    let watching = [0, 1].map(|_| {
+        let session = session.clone();
+        tokio::spawn(async move { session.watch_resource("app://a").await })
+    });
+    grant(&mut first, "resources/subscribe").await;
+    let [one, other] = watching;
+    let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
+    drop(first);
+    session.wait().await.unwrap();
+
+    drop(one);
+    let second = reconnecting(&session);
+    let mut peer = starts.recv().await.unwrap();
+    opened(&mut peer).await;
+    grant(&mut peer, "resources/subscribe").await;
+    let second = second.await.unwrap().unwrap();
+    drop(peer);
+    second.wait().await.unwrap();
+
+    drop(other);
+    let third = reconnecting(&second);
+    let mut peer = starts.recv().await.unwrap();
+    opened(&mut peer).await;
+    pings(&mut peer, &third.await.unwrap().unwrap()).await;
 }
