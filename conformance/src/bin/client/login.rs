@@ -1,6 +1,9 @@
 //! The logins of the scenarios of authorization.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use http::{Request, header::LOCATION};
@@ -10,7 +13,7 @@ use oxmcp::{
         client::{Client, SubjectToken},
         jose::SigningKey,
     },
-    http::{DefaultClient, HttpClient, Login},
+    http::{DefaultClient, Endpoint, HttpClient, Login},
 };
 use serde_json::Value;
 
@@ -20,7 +23,11 @@ const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// The login of a scenario.
-pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error>> {
+pub(crate) async fn of(
+    scenario: &str,
+    url: &str,
+    context: &Value,
+) -> Result<Login, Box<dyn Error>> {
     let text = |name: &str| {
         let value = context.get(name).and_then(Value::as_str);
         value.ok_or_else(|| format!("the context has no {name}"))
@@ -28,9 +35,13 @@ pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error
     let login = match scenario {
         "auth/client-credentials-jwt" => {
             let key = Arc::new(SigningKey::from_pem(text("private_key_pem")?)?);
-            Login::client_credentials(Client::new(text("client_id")?)?.with_key(key))
+            let client = Client::new(text("client_id")?)?.with_key(key);
+            Login::client_credentials(client.issued_by(issuer_at(url).await?))
         }
-        "auth/client-credentials-basic" => Login::client_credentials(confidential(text)?),
+        "auth/client-credentials-basic" => {
+            let issuer = issuer_at(url).await?;
+            Login::client_credentials(confidential(text)?.issued_by(issuer))
+        }
         "auth/wif-jwt-bearer" => {
             let assertion = text("valid_jwt")?.to_owned();
             Login::assertion(move |_| {
@@ -48,7 +59,8 @@ pub(crate) fn of(scenario: &str, context: &Value) -> Result<Login, Box<dyn Error
                 let subject = subject.clone();
                 async { Ok(subject) }
             };
-            Login::enterprise(provider, there, subject).client(confidential(text)?)
+            let client = confidential(text)?.issued_by(issuer_at(url).await?);
+            Login::enterprise(provider, there, subject).client(client)
         }
         "auth/pre-registration" => {
             agreeing().client(confidential(text)?.issued_by(text("issuer")?))
@@ -65,6 +77,22 @@ fn confidential<'a>(
     text: impl Fn(&str) -> Result<&'a str, String>,
 ) -> Result<Client, Box<dyn Error>> {
     Ok(Client::new(text("client_id")?)?.with_secret(text("client_secret")?))
+}
+
+/// The authorization server that a person would know. No context names it, so a login that gives nothing away is told.
+async fn issuer_at(url: &str) -> Result<String, Box<dyn Error>> {
+    let issuer = Arc::new(OnceLock::new());
+    let told = Arc::clone(&issuer);
+    let login = Login::assertion(move |request| {
+        let _ = told.set(request.issuer);
+        async { Err(oxmcp::Error::internal("only the issuer was wanted")) }
+    });
+    let endpoint = Endpoint::new(url).login(login);
+    let connected = oxmcp::Client::new("oxmcp-conformance", "1")
+        .connect(endpoint)
+        .await;
+    drop(connected);
+    Ok(issuer.get().cloned().ok_or("the server names no issuer")?)
 }
 
 /// A person who agrees to everything.

@@ -41,9 +41,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::new("oxmcp-conformance", env!("CARGO_PKG_VERSION"))
         .revisions([revision])
         .on_elicit(agree);
-    let mut endpoint = Endpoint::new(url);
+    let mut endpoint = Endpoint::new(&url);
     if scenario.starts_with("auth/") {
-        endpoint = endpoint.login(login::of(&scenario, &context)?);
+        endpoint = endpoint.login(login::of(&scenario, &url, &context).await?);
     }
     let session = client.connect(endpoint).await?;
     scenarios::run(&scenario, &session, &context).await?;

@@ -158,6 +158,13 @@ impl Client {
         &self.id
     }
 
+    /// Whether it proves that it is itself, by a secret or a key: then it should be bound to a server
+    /// ([`issued_by`](Self::issued_by)), since whoever names another one could use what it sends there.
+    #[must_use]
+    pub fn is_confidential(&self) -> bool {
+        !matches!(self.authentication, ClientAuthentication::None)
+    }
+
     /// The server that knows it, if it is bound to one.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {

@@ -66,6 +66,7 @@ impl ScopeSelection {
 /// let mut step_ups = StepUps::default();
 /// let requested = ScopeSet::parse("mcp:read");
 /// let scopes = step_ups.step_up("tools/call", &requested, &ScopeSet::parse("mcp:write"))?;
+/// step_ups.stepped_up("tools/call");
 /// assert_eq!(scopes.to_string(), "mcp:read mcp:write");
 /// // It was given, and it is not enough.
 /// assert!(step_ups.step_up("tools/call", &scopes, &ScopeSet::parse("mcp:write")).is_err());
@@ -86,7 +87,7 @@ impl StepUps {
     ///
     /// If they were all requested already, or more was asked for too often.
     pub fn step_up(
-        &mut self,
+        &self,
         operation: &str,
         requested: &ScopeSet,
         needed: &ScopeSet,
@@ -101,11 +102,11 @@ impl StepUps {
                 Some("insufficient_scope"),
             ));
         }
-        if self.attempts.len() >= MAX_OPERATIONS && !self.attempts.contains_key(operation) {
-            self.attempts.clear();
-        }
-        let attempts = self.attempts.entry(operation.to_owned()).or_default();
-        if *attempts >= MAX_STEP_UPS {
+        if self
+            .attempts
+            .get(operation)
+            .is_some_and(|it| *it >= MAX_STEP_UPS)
+        {
             return Err(AuthError::refused(
                 format!(
                     "{operation:?} was refused for want of scopes after {MAX_STEP_UPS} authorizations, and now needs {:?}: the \
@@ -115,8 +116,15 @@ impl StepUps {
                 Some("insufficient_scope"),
             ));
         }
-        *attempts += 1;
         Ok(requested.union(needed))
+    }
+
+    /// Counts an authorization that was made for an operation. One that failed is none.
+    pub fn stepped_up(&mut self, operation: &str) {
+        if self.attempts.len() >= MAX_OPERATIONS && !self.attempts.contains_key(operation) {
+            self.attempts.clear();
+        }
+        *self.attempts.entry(operation.to_owned()).or_default() += 1;
     }
 
     /// Forgets an operation that was served.

@@ -169,6 +169,7 @@ impl Endpoint {
         F: Future<Output = Result<String>> + Send + 'static,
     {
         self.token = Some(Arc::new(move || Box::pin(token())));
+        self.check_token_sources();
         self
     }
 
@@ -178,6 +179,7 @@ impl Endpoint {
     #[cfg(feature = "auth")]
     pub fn login(mut self, login: Login) -> Self {
         self.login = Some(login);
+        self.check_token_sources();
         self
     }
 
@@ -185,6 +187,7 @@ impl Endpoint {
     #[cfg(feature = "auth")]
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
+        self.check_token_sources();
         self
     }
 
@@ -232,6 +235,24 @@ impl Endpoint {
             Some(authorizer) => Arc::new(AuthorizedClient::new(client, Arc::clone(authorizer))),
             None => client,
         })
+    }
+
+    /// Each of them would replace the token of another.
+    fn check_token_sources(&mut self) {
+        #[cfg(feature = "auth")]
+        if [
+            self.token.is_some(),
+            self.login.is_some(),
+            self.authorizer.is_some(),
+        ]
+        .into_iter()
+        .filter(|is_given| *is_given)
+        .count()
+            > 1
+        {
+            let text = "tokens come from one source: bearer_token_from, login or authorizer";
+            self.report(text.to_owned());
+        }
     }
 
     fn report(&mut self, problem: String) {

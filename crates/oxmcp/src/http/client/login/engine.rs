@@ -81,8 +81,11 @@ enum Reason {
         challenge: Option<Challenge>,
         is_new: bool,
     },
-    /// The token lacks scopes.
-    Scopes(Challenge),
+    /// The token lacks scopes that the operation needs.
+    Scopes {
+        challenge: Challenge,
+        operation: String,
+    },
 }
 
 impl LoginEngine {
@@ -91,6 +94,13 @@ impl LoginEngine {
         login: Login,
         own_client: Option<Arc<dyn DynHttpClient>>,
     ) -> Result<Self> {
+        if let Some(client) = login.homeless_client() {
+            return Err(Error::misuse(format!(
+                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
+                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
+                client.id()
+            )));
+        }
         let mut trusted = login.trusted_hosts.clone();
         if let Grant::Enterprise { provider, .. } = &login.grant {
             // It is the user who named it.
@@ -174,14 +184,18 @@ impl Authorizer for LoginEngine {
                     return Ok(true);
                 }
                 {
-                    let mut state = shared.state.lock();
+                    let state = shared.state.lock();
                     let requested = state.credentials.as_ref().map(|it| it.requested.clone());
                     let requested = requested.unwrap_or_default();
                     let operation = refused.operation;
                     let more = state.step_ups.step_up(operation, &requested, &scopes);
                     more.map_err(|error| Error::from(error).with_http_status(403))?;
                 }
-                let reason = Reason::Scopes(challenge);
+                let operation = refused.operation.to_owned();
+                let reason = Reason::Scopes {
+                    challenge,
+                    operation,
+                };
                 shared.fly(reason, sent.as_ref()).await.map(|()| true)
             }
             _ => Ok(false),
@@ -213,13 +227,17 @@ impl Shared {
         Ok(self.proof_key.get_or_init(|| key))
     }
 
-    /// Whether new tokens can be got without asking anybody.
-    fn can_renew(&self) -> bool {
-        let asks_nobody = matches!(
+    /// Whether a login asks nobody.
+    fn asks_nobody(&self) -> bool {
+        matches!(
             self.login.grant,
             Grant::ClientCredentials | Grant::Assertion(_) | Grant::Enterprise { .. }
-        );
-        asks_nobody || self.tokens().is_some_and(|it| it.refresh_token.is_some())
+        )
+    }
+
+    /// Whether new tokens can be got without asking anybody.
+    fn can_renew(&self) -> bool {
+        self.asks_nobody() || self.tokens().is_some_and(|it| it.refresh_token.is_some())
     }
 
     /// Asks the store, once.
@@ -231,6 +249,15 @@ impl Shared {
         if self.state.lock().is_loaded {
             return Ok(());
         }
+        let found = self.find().await?;
+        let mut state = self.state.lock();
+        state.credentials = found.map(Arc::new);
+        state.is_loaded = true;
+        Ok(())
+    }
+
+    /// What the store has for this server.
+    async fn find(&self) -> Result<Option<Credentials>> {
         let mut found = None;
         for key in self.login.store.keys_boxed(&self.login.user).await? {
             if key.resource == self.server {
@@ -240,15 +267,19 @@ impl Shared {
                 break;
             }
         }
-        let mut state = self.state.lock();
-        state.credentials = found.map(Arc::new);
-        state.is_loaded = true;
-        Ok(())
+        Ok(found)
     }
 
     async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
         let text = self.login.store.load_boxed(key).await?;
-        let credentials = text.map(|text| Credentials::from_json(&text)).transpose()?;
+        let credentials = text.and_then(|text| match Credentials::from_json(&text) {
+            Ok(credentials) => Some(credentials),
+            // Nobody could log in again if they were in the way.
+            Err(error) => {
+                tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
+                None
+            }
+        });
         // A client that has a key is configured, and never in a store.
         Ok(credentials.map(|mut it| {
             let id = it.client.as_ref().map(|client| client.id().to_owned());
@@ -293,21 +324,41 @@ impl Shared {
 
     async fn renew(&self, reason: Reason) -> Result<()> {
         let before = self.state.lock().credentials.clone();
-        let challenge = match reason {
+        let mut unavailable = None;
+        let (challenge, operation) = match reason {
             Reason::Expiry => {
-                if self.refresh(before.as_deref()).await? {
+                // A person is asked when the server refuses the token, and not before.
+                if self.refresh(before.as_deref()).await? || !self.asks_nobody() {
                     return Ok(());
                 }
-                None
+                (None, None)
             }
             Reason::Refused { challenge, is_new } => {
-                if !is_new && self.refresh(before.as_deref()).await? {
-                    return Ok(());
+                if !is_new {
+                    match self.refresh(before.as_deref()).await {
+                        Ok(true) => return Ok(()),
+                        Ok(false) => {}
+                        Err(error) => unavailable = Some(error),
+                    }
                 }
-                challenge
+                (challenge, None)
             }
-            Reason::Scopes(challenge) => Some(challenge),
+            Reason::Scopes {
+                challenge,
+                operation,
+            } => (Some(challenge), Some(operation)),
         };
+        if before.is_none()
+            && let Some(found) = self.find().await?
+        {
+            // Another program has logged in meanwhile.
+            let is_login = found.tokens.is_some();
+            self.state.lock().credentials = Some(Arc::new(found));
+            if is_login {
+                return Ok(());
+            }
+        }
+        let before = self.state.lock().credentials.clone();
         let challenge = {
             let mut state = self.state.lock();
             state.challenge = challenge.or_else(|| state.challenge.take());
@@ -321,8 +372,28 @@ impl Shared {
             before: before.as_deref(),
             proof_key: self.proof_key()?,
             waits: &self.waits,
+            registered: OnceLock::new(),
         };
-        let credentials = flow.run().await?;
+        if let Some(error) = unavailable
+            && !flow.has_moved().await
+        {
+            return Err(error);
+        }
+        let credentials = match flow.run().await {
+            Ok(credentials) => credentials,
+            Err(error) => {
+                if let Some(registered) = flow.registered.into_inner()
+                    && before.is_none()
+                {
+                    // The next login need not register another client.
+                    self.save(registered).await?;
+                }
+                return Err(error);
+            }
+        };
+        if let Some(operation) = operation {
+            self.state.lock().step_ups.stepped_up(&operation);
+        }
         self.keep(credentials, false).await
     }
 
@@ -357,7 +428,17 @@ impl Shared {
                 Ok(true)
             }
             // Another process may have been quicker.
-            Err(error) if is_refused(&error) => self.adopt(before).await,
+            Err(error) if is_refused(&error) => {
+                if self.adopt(before).await? {
+                    return Ok(true);
+                }
+                // It would be refused each time.
+                let mut credentials = before.clone();
+                let tokens = credentials.tokens.as_mut();
+                tokens.into_iter().for_each(|it| it.refresh_token = None);
+                self.save(credentials).await?;
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -380,8 +461,13 @@ impl Shared {
         Ok(false)
     }
 
-    /// Keeps credentials here and in the store.
+    /// Keeps new credentials here and in the store.
     async fn keep(&self, credentials: Credentials, is_refreshed: bool) -> Result<()> {
+        self.state.lock().obtained = Some((Instant::now(), is_refreshed));
+        self.save(credentials).await
+    }
+
+    async fn save(&self, credentials: Credentials) -> Result<()> {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
         let before = before.map(|it| self.key(&it));
@@ -391,11 +477,7 @@ impl Shared {
             .tokens
             .filter(|it| it.token_type == TokenType::Bearer);
         let text = stored.to_json();
-        {
-            let mut state = self.state.lock();
-            state.credentials = Some(Arc::new(credentials));
-            state.obtained = Some((Instant::now(), is_refreshed));
-        }
+        self.state.lock().credentials = Some(Arc::new(credentials));
         self.login.store.save_boxed(&key, text).await?;
         match before.filter(|before| *before != key) {
             // The server has another authorization server now.

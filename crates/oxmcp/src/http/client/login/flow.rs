@@ -1,6 +1,10 @@
 //! From a refusal to credentials, by every grant.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use oxmcp_auth::{
     AuthError, Challenge, ScopeSet, Secret,
@@ -10,7 +14,7 @@ use oxmcp_auth::{
     },
     dpop::ProofKey,
 };
-use tokio::time::timeout;
+use tokio::{select, time::timeout};
 
 use crate::{
     error::{Error, Result},
@@ -36,6 +40,8 @@ pub(super) struct Flow<'a> {
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
     pub(super) waits: &'a PersonWaits,
+    /// The client that was registered, which is worth keeping even if nobody logs in.
+    pub(super) registered: OnceLock<Credentials>,
 }
 
 impl Flow<'_> {
@@ -75,8 +81,16 @@ impl Flow<'_> {
                 let attempt = self.authorization(&discovered, &client, &uri, &scopes);
                 let attempt = attempt.begin()?;
                 let wait = self.waits.begin();
-                open(attempt.url().to_owned()).await?;
-                let answer = loopback.answer(attempt.state().expose());
+                let mut shown = open(attempt.url().to_owned());
+                let answer = async {
+                    let mut answer = pin!(loopback.answer(attempt.state().expose()));
+                    // The browser may come while what opened it still runs.
+                    select! {
+                        answer = &mut answer => return answer,
+                        shown = &mut shown => shown?,
+                    }
+                    answer.await
+                };
                 let answer = timeout(PERSON_TIMEOUT, answer).await;
                 drop(wait);
                 let code = attempt.finish(&answer.map_err(|_| nobody_came())??)?;
@@ -101,6 +115,17 @@ impl Flow<'_> {
         credentials.requested = scopes;
         credentials.tokens = Some(tokens);
         Ok(credentials)
+    }
+
+    /// Whether the MCP server names another token endpoint than that of the login before.
+    pub(super) async fn has_moved(&self) -> bool {
+        let Ok(discovered) = self.discover().await else {
+            return false;
+        };
+        self.before.is_some_and(|before| {
+            let (old, new) = (&before.server, &discovered.server);
+            old.issuer != new.issuer || old.token_endpoint != new.token_endpoint
+        })
     }
 
     async fn discover(&self) -> Result<Discovered> {
@@ -155,7 +180,13 @@ impl Flow<'_> {
         let server = &discovered.server;
         match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
             ClientChoice::Ready(client) => Ok(client),
-            ClientChoice::Register(registration) => self.fetch.converse(*registration).await,
+            ClientChoice::Register(registration) => {
+                let client = self.fetch.converse(*registration).await?;
+                let resource = discovered.resource.clone();
+                let kept = Credentials::new(server.clone(), Some(client.clone()), resource)?;
+                self.registered.get_or_init(|| kept);
+                Ok(client)
+            }
             _ => Err(Error::misuse("the client cannot be chosen")),
         }
     }
@@ -197,7 +228,8 @@ impl Flow<'_> {
                     token_endpoint: server.token_endpoint()?.to_owned(),
                     resource: discovered.resource.clone(),
                 };
-                let assertion = Secret::new(assertion(request).await?);
+                let assertion = timeout(PERSON_TIMEOUT, assertion(request));
+                let assertion = Secret::new(assertion.await.map_err(|_| nobody_came())??);
                 let client = self.login.clients.first();
                 let scopes = scopes.clone();
                 let request =
@@ -210,7 +242,8 @@ impl Flow<'_> {
                 subject,
             } => {
                 let client = self.configured_client(discovered)?;
-                let subject = subject().await?;
+                let subject = timeout(PERSON_TIMEOUT, subject());
+                let subject = subject.await.map_err(|_| nobody_came())??;
                 let exchange = TokenExchange::id_jag(provider, there, &subject, &server.issuer)?;
                 let exchange = resource.into_iter().fold(exchange, TokenExchange::resource);
                 let grant = self.fetch.converse(exchange.scopes(scopes)).await?;

@@ -141,7 +141,17 @@ impl Login {
         Self::new(Grant::Stored)
     }
 
-    /// The client acts for itself, by a secret or a key.
+    /// The client acts for itself, by a secret or a key, at the authorization server that it is
+    /// [`issued_by`](oxmcp_auth::client::Client::issued_by).
+    ///
+    /// ```
+    /// use oxmcp::{auth::client::Client, http::{Endpoint, Login}};
+    ///
+    /// let client = Client::new("my-service")?.with_secret("hunter2").issued_by("https://as.example");
+    /// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::client_credentials(client));
+    /// # let _ = endpoint;
+    /// # Ok::<(), oxmcp::auth::AuthError>(())
+    /// ```
     ///
     /// See [OAuth Client Credentials](https://modelcontextprotocol.io/extensions/auth/oauth-client-credentials).
     pub fn client_credentials(client: Client) -> Self {
@@ -178,10 +188,20 @@ impl Login {
     }
 
     /// A client that is registered at an authorization server. Say at which, by
-    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): its secret is sent nowhere else.
+    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): its secret is sent nowhere else. With a secret or a key it needs that,
+    /// or [`issuer`](Self::issuer): connecting fails without.
     pub fn client(mut self, client: Client) -> Self {
         self.clients.push(client);
         self
+    }
+
+    /// A client with a secret or a key of which nothing says where it may go.
+    pub(super) fn homeless_client(&self) -> Option<&Client> {
+        let is_homeless = |it: &&Client| it.is_confidential() && it.issuer().is_none();
+        let mut clients = self.clients.iter().chain(&self.document);
+        clients
+            .find(is_homeless)
+            .filter(|_| self.discovery.issuer.is_none())
     }
 
     /// A client whose id is the URL of its metadata, where the authorization server takes such:

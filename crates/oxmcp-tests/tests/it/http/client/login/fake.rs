@@ -17,6 +17,8 @@ use tokio::task::yield_now;
 use super::{MCP, REDIRECT};
 
 const AS: &str = "https://as.example";
+const TOKEN: &str = "https://as.example/token";
+const MOVED: &str = "https://as.example/moved";
 
 /// The client's way to both servers. Clones lead to the same.
 #[derive(Clone)]
@@ -45,6 +47,10 @@ pub(super) struct Fake {
     pub(super) withholds: bool,
     /// Whether the token endpoint has an error of its own.
     pub(super) is_down: bool,
+    /// Whether the token endpoint is elsewhere now, and not where it was.
+    pub(super) has_moved: bool,
+    /// Whether only tools want a token.
+    pub(super) greets_all: bool,
 }
 
 struct Code {
@@ -68,6 +74,8 @@ impl Web {
             breaks_state: false,
             withholds: false,
             is_down: false,
+            has_moved: false,
+            greets_all: false,
         })))
     }
 
@@ -175,7 +183,7 @@ impl Fake {
                 let metadata = json!({
                     "issuer": AS,
                     "authorization_endpoint": "https://as.example/authorize",
-                    "token_endpoint": "https://as.example/token",
+                    "token_endpoint": if self.has_moved { MOVED } else { TOKEN },
                     "registration_endpoint": "https://as.example/register",
                     "code_challenge_methods_supported": ["S256"],
                     "token_endpoint_auth_methods_supported": ["none"],
@@ -189,7 +197,8 @@ impl Fake {
                 assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
                 json_answer(201, &json!({"client_id": "registered"}))
             }
-            "https://as.example/token" => self.token(body),
+            TOKEN if self.has_moved => json_answer(503, &json!({})),
+            TOKEN | MOVED => self.token(body),
             _ => panic!("{url} is asked"),
         }
     }
@@ -204,7 +213,13 @@ impl Fake {
             response.headers_mut().insert("www-authenticate", challenge);
             response
         };
-        let found = self.good.iter().find(|(good, _)| good == token);
+        let everybody = (String::new(), BTreeSet::new());
+        let is_greeting = !request.body().windows(10).any(|it| it == b"tools/call");
+        let found = if self.greets_all && is_greeting {
+            Some(&everybody)
+        } else {
+            self.good.iter().find(|(good, _)| good == token)
+        };
         let Some((_, has)) = found.filter(|_| !self.refuses_all) else {
             self.log.push("mcp 401".to_owned());
             return challenge(401, r#"Bearer scope="base", error="invalid_token""#);

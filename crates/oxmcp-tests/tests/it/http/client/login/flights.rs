@@ -1,7 +1,7 @@
 //! Tests of flights: tokens are got when they are needed, and once for all that wait.
 
 use futures_util::future::join_all;
-use oxmcp::http::{Login, MemoryTokenStore};
+use oxmcp::http::{Login, MemoryTokenStore, TokenStore};
 
 use super::*;
 
@@ -87,7 +87,8 @@ async fn an_authorization_server_that_is_down_logs_nobody_out() {
         error.message().contains("https://as.example/token"),
         "{error}"
     );
-    assert_eq!(web.asked(), ["refresh_token"], "nobody is asked to log in");
+    let asked = ["refresh_token", "resource metadata", "metadata"];
+    assert_eq!(web.asked(), asked, "nobody is asked to log in");
     web.fake().is_down = false;
     call(&session, "add").await.unwrap();
     assert_eq!(web.asked(), ["refresh_token"]);
@@ -181,4 +182,43 @@ async fn a_person_may_take_longer_than_a_call() {
     web.fake().expire();
     web.fake().revoke();
     call(&session, "add").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_logs_in_where_the_token_endpoint_has_moved() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().has_moved = true;
+    call(&session, "add").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_cannot_be_read_are_as_none() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let login = || agreeing(&web).store(store.clone());
+    connect(&web, login()).await.unwrap();
+    for text in ["", r#"{"version": 1000}"#] {
+        for key in store.keys("").await.unwrap() {
+            store.save(&key, text.into()).await.unwrap();
+        }
+        web.asked();
+        connect(&web, login()).await.unwrap();
+        assert_eq!(web.asked(), WHOLE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_that_another_program_makes_is_found() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    web.fake().greets_all = true;
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    let endpoint = endpoint.standalone_stream(false);
+    let endpoint = endpoint.login(Login::non_interactive().store(store.clone()));
+    let session = client().connect(endpoint).await.unwrap();
+    assert!(call(&session, "add").await.unwrap_err().is_authorization());
+    connect(&web, agreeing(&web).store(store)).await.unwrap();
+    web.asked();
+    call(&session, "add").await.unwrap();
+    assert!(web.asked().is_empty());
 }

@@ -111,3 +111,85 @@ async fn secrets_are_in_no_error_and_no_debug() {
         assert!(!text.contains("hunter"), "{text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_refresh_token_is_tried_once_and_opens_one_browser() {
+    let web = Web::new();
+    web.fake().expires_in = 1;
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().revoke();
+    web.fake().breaks_state = true;
+    web.asked();
+    call(&session, "add").await.unwrap_err();
+    let login = ["resource metadata", "metadata", "authorize base"];
+    assert_eq!(web.asked(), [&["refresh_token"], &login[..]].concat());
+    call(&session, "add").await.unwrap_err();
+    assert_eq!(web.asked(), login);
+}
+
+#[tokio::test(start_paused = true)]
+async fn logins_for_more_scopes_that_fail_are_not_counted() {
+    let web = Web::new();
+    web.fake().scoped = vec!["write"];
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().breaks_state = true;
+    for _ in 0..3 {
+        let error = call(&session, "write").await.unwrap_err();
+        assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
+    }
+    web.fake().breaks_state = false;
+    call(&session, "write").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_with_a_secret_goes_to_no_server_that_nobody_has_named() {
+    let web = Web::new();
+    let secret = || {
+        oxmcp::auth::client::Client::new("id")
+            .unwrap()
+            .with_secret("hunter2")
+    };
+    let error = connect(&web, Login::client_credentials(secret()))
+        .await
+        .unwrap_err();
+    assert!(error.message().contains("issued_by"), "{error}");
+    assert!(web.asked().is_empty());
+    let login = Login::client_credentials(secret().issued_by("https://other.example"));
+    let error = connect(&web, login).await.unwrap_err();
+    assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
+    assert!(!web.asked().contains(&"client_credentials".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_source_of_tokens_is_enough() {
+    let web = Web::new();
+    let token = || async { Ok("token".to_owned()) };
+    for endpoint in [
+        Endpoint::new(MCP)
+            .login(agreeing(&web))
+            .bearer_token_from(token),
+        Endpoint::new(MCP)
+            .bearer_token_from(token)
+            .login(agreeing(&web)),
+    ] {
+        let error = client()
+            .connect(endpoint.http_client(web.clone()))
+            .await
+            .unwrap_err();
+        assert!(error.message().contains("bearer_token_from"), "{error}");
+        assert!(web.asked().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_registered_once_although_logins_fail() {
+    let web = Web::new();
+    web.fake().breaks_state = true;
+    let store = oxmcp::http::MemoryTokenStore::new();
+    for expected in [1, 0] {
+        let login = agreeing(&web).store(store.clone());
+        connect(&web, login).await.unwrap_err();
+        let asked = web.asked().into_iter();
+        assert_eq!(asked.filter(|it| it == "register").count(), expected);
+    }
+}
