@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oxmcp_protocol::{
     Meta, Notification, NotificationParams, ResourceUpdatedParams, method::ResourceUpdated,
 };
-use tokio::time::sleep;
+use tokio::{task::consume_budget, time::sleep};
 
 use super::{
     Topics,
@@ -40,20 +40,21 @@ impl Server {
         let server = self.clone();
         spawn_on(&runtime, async move {
             sleep(COALESCED).await;
-            notify_all(&server, &sender.finish());
+            notify_all(&server, &sender.finish()).await;
         });
     }
 }
 
 /// Notifies each client: at once where that can be done, else in a task of its own, since a client that reads slowly must not
-/// hold up the others.
-fn notify_all(server: &Server, changed: &Topics) {
+/// hold up the others. Where there are many, other tasks have their turn meanwhile.
+async fn notify_all(server: &Server, changed: &Topics) {
     let changes = WrittenChanges::new(changed);
     let is_visible = server.features().are_visible(&changed.uris);
-    server.listens().add(&changes, is_visible);
+    server.listens().add(&changes, is_visible).await;
     for session in server.sessions() {
+        consume_budget().await;
         let role = session.role();
-        role.listens.add(&changes, is_visible);
+        role.listens.add(&changes, is_visible).await;
         let topics = role.topics(session.connection(), changed);
         if topics.is_empty() || changes.send(session.connection(), &topics, None) {
             continue;

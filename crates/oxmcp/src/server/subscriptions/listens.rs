@@ -1,16 +1,10 @@
 //! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use oxmcp_protocol::JsonObject;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::consume_budget};
 
 use super::{Topics, written_changes::WrittenChanges};
 use crate::{
@@ -34,11 +28,16 @@ pub(super) struct Listen {
     /// The context of its request.
     cx: RequestContext,
     topics: Topics,
-    /// Whether the client knows that it is open.
-    is_acknowledged: AtomicBool,
-    /// What is to be sent. Mostly that is nothing.
-    due: Mutex<Option<Box<Due>>>,
+    state: Mutex<State>,
     is_due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether the client knows that it is open, and it has not ended.
+    is_open: bool,
+    /// What is to be sent. Mostly that is nothing.
+    due: Option<Box<Due>>,
 }
 
 #[derive(Debug, Default)]
@@ -75,13 +74,18 @@ impl Event {
 impl Listens {
     /// Notifies the subscriptions to these changes: at once where that can be done, and all callers see what has changed, else
     /// from their tasks.
-    pub(super) fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
-        for listen in &*self.0.lock() {
+    pub(super) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
+        // Where there are thousands it takes a while, in which others can have the lock.
+        let listens = self.0.lock().clone();
+        for listen in listens {
+            consume_budget().await;
             if !changes.concern(&listen.topics) || is_visible && listen.send(changes) {
                 continue;
             }
             let due = listen.topics.and(changes.changed());
-            listen.due.lock().get_or_insert_default().changed.merge(due);
+            let mut state = listen.state.lock();
+            state.due.get_or_insert_default().changed.merge(due);
+            drop(state);
             listen.is_due.notify_one();
         }
     }
@@ -108,14 +112,14 @@ impl Listens {
             {
                 continue;
             }
-            let mut slot = listen.due.lock();
-            let due = slot.get_or_insert_default();
+            let mut state = listen.state.lock();
+            let due = state.due.get_or_insert_default();
             if due.events.len() < limit {
                 due.events.push_back(event.clone());
             } else {
                 due.overflown = true;
             }
-            drop(slot);
+            drop(state);
             listen.is_due.notify_one();
         }
     }
@@ -139,8 +143,7 @@ impl Listens {
         let listen = Arc::new(Listen {
             cx: cx.clone(),
             topics,
-            is_acknowledged: AtomicBool::new(false),
-            due: Mutex::default(),
+            state: Mutex::default(),
             is_due: Notify::new(),
         });
         listens.push(Arc::clone(&listen));
@@ -159,13 +162,15 @@ impl Listens {
 impl Listen {
     /// The client knows that the subscription is open: from here on it can be notified at once.
     pub(super) fn note_acknowledged(&self) {
-        self.is_acknowledged.store(true, Ordering::Relaxed);
+        self.state.lock().is_open = true;
     }
 
     /// Notifies the client at once. Returns whether that was done.
     fn send(&self, changes: &WrittenChanges<'_>) -> bool {
         let connection = &self.cx.parts().connection;
-        self.is_acknowledged.load(Ordering::Relaxed)
+        // It is held meanwhile, so that nothing is sent once the subscription has ended.
+        let state = self.state.lock();
+        state.is_open
             && !self.cx.is_cancelled()
             && changes.send(connection, &self.topics, self.cx.request_id())
     }
@@ -173,7 +178,7 @@ impl Listen {
     /// Waits until something is due, and takes it.
     pub(super) async fn next(&self) -> Box<Due> {
         self.is_due.notified().await;
-        self.due.lock().take().unwrap_or_default()
+        self.state.lock().due.take().unwrap_or_default()
     }
 }
 
@@ -186,6 +191,7 @@ pub(super) struct Registration<'a> {
 
 impl Drop for Registration<'_> {
     fn drop(&mut self) {
+        self.listen.state.lock().is_open = false;
         self.listens
             .0
             .lock()

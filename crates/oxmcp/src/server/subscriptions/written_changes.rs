@@ -1,5 +1,7 @@
 //! Notifications of changes, which are written once for all clients that are notified at once.
 
+use std::collections::BTreeMap;
+
 use oxmcp_protocol::{
     Meta, Notification, NotificationParams, RequestId, ResourceUpdatedParams, SubscriptionFilter,
     internal::write_notification,
@@ -22,13 +24,15 @@ pub(super) const LISTS: [(&str, HasList); 3] = [
     }),
 ];
 
+/// How many bytes of notifications a client is sent at once. Where there are more each waits for room.
+const MAX_AT_ONCE: usize = 16 << 10;
+
 /// Changes with their notifications.
 pub(super) struct WrittenChanges<'a> {
     changed: &'a Topics,
     /// Those of `LISTS` that are changed.
     lists: Vec<(HasList, Message)>,
-    /// In the order of the URIs.
-    uris: Vec<Message>,
+    uris: BTreeMap<&'a str, Message>,
 }
 
 impl<'a> WrittenChanges<'a> {
@@ -41,7 +45,10 @@ impl<'a> WrittenChanges<'a> {
                 .map(|(name, has)| (has, Message::new(name, &NotificationParams::default())))
                 .collect(),
             uris: uris
-                .map(|uri| Message::new(ResourceUpdated::NAME, &ResourceUpdatedParams::new(&**uri)))
+                .map(|uri| {
+                    let params = ResourceUpdatedParams::new(&**uri);
+                    (&**uri, Message::new(ResourceUpdated::NAME, &params))
+                })
                 .collect(),
         }
     }
@@ -51,14 +58,14 @@ impl<'a> WrittenChanges<'a> {
     }
 
     /// Notifies one client of those of the changes that are among its topics, within a subscription or without. Returns false,
-    /// and does nothing, where it has to wait, or middleware comes first.
+    /// and does nothing, where it has to wait, they are many, or middleware comes first.
     pub(super) fn send(
         &self,
         connection: &Connection,
         topics: &Topics,
         subscription: Option<&RequestId>,
     ) -> bool {
-        if connection.role().outgoing().is_some() {
+        if connection.role().outgoing().is_some() || !self.are_few(topics, subscription) {
             return false;
         }
         connection.outbox.append_if_room(|out| {
@@ -73,11 +80,30 @@ impl<'a> WrittenChanges<'a> {
         self.of(topics).next().is_some()
     }
 
+    /// Whether those of the changes that are among these topics can be sent at once.
+    fn are_few(&self, topics: &Topics, subscription: Option<&RequestId>) -> bool {
+        let id = subscription.and_then(RequestId::as_str).map_or(0, str::len);
+        let mut messages = self.of(topics);
+        let left = messages.try_fold(MAX_AT_ONCE, |left, it| left.checked_sub(it.0.len() + id));
+        left.is_some()
+    }
+
+    /// Looks up those of the smaller set: a client may have subscribed to thousands of resources, and thousands may change.
     fn of(&self, topics: &Topics) -> impl Iterator<Item = &Message> {
         let lists = self.lists.iter().filter(|(has, _)| has(&topics.lists));
-        let uris = self.changed.uris.iter().zip(&self.uris);
-        let uris = uris.filter(|(uri, _)| topics.uris.contains(*uri));
-        lists.map(|(_, it)| it).chain(uris.map(|(_, it)| it))
+        let fewer_topics = topics.uris.len() < self.uris.len();
+        let by_topic = fewer_topics.then(|| {
+            let uris = topics.uris.iter();
+            uris.filter_map(|uri| self.uris.get(&**uri))
+        });
+        let by_change = (!fewer_topics).then(|| {
+            let uris = self.uris.iter();
+            uris.filter(|(uri, _)| topics.uris.contains(**uri))
+                .map(|(_, it)| it)
+        });
+        let uris = by_topic.into_iter().flatten();
+        let uris = uris.chain(by_change.into_iter().flatten());
+        lists.map(|(_, it)| it).chain(uris)
     }
 }
 
@@ -135,14 +161,18 @@ mod tests {
             topics.lists.prompts_list_changed = true;
             changed.merge(Topics::of_resource("app://other"));
             let written = WrittenChanges::new(&changed);
-            let mut out = Vec::new();
-            for message in written.of(&topics) {
-                message.write(&mut out, id);
+            // With fewer topics than changes, and with more.
+            for more in ["app://\"}}", "app://2", "app://3"] {
+                topics.merge(Topics::of_resource(more));
+                let mut out = Vec::new();
+                for message in written.of(&topics) {
+                    message.write(&mut out, id);
+                }
+                assert_eq!(
+                    String::from_utf8(out).unwrap(),
+                    String::from_utf8_lossy(&expected)
+                );
             }
-            assert_eq!(
-                String::from_utf8(out).unwrap(),
-                String::from_utf8(expected).unwrap()
-            );
         }
     }
 }

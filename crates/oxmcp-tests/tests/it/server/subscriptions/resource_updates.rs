@@ -162,6 +162,66 @@ async fn a_client_that_does_not_read_makes_nothing_grow() {
     assert!((1..UPDATES / 2).contains(&told), "{told}");
 }
 
+/// How many bytes wait for the client of the first session.
+fn unsent(server: &Server) -> usize {
+    let shown = format!("{:?}", server.sessions().next().unwrap());
+    let (_, unsent) = shown.split_once("unsent: ").unwrap();
+    unsent.split(',').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_updates_at_once_wait_until_the_client_reads() {
+    const RESOURCES: i64 = 2000;
+    for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
+        let limits = Limits::default().max_unsent_bytes(1024);
+        let server = server().limits(limits);
+        let mut peer = open(&server, revision).await;
+        let uris: Vec<_> = (0..RESOURCES).map(|it| format!("file:///{it}")).collect();
+        if revision.is_modern() {
+            let filter = json!({"notifications": {"resourceSubscriptions": uris}});
+            let listen = modern(1, "subscriptions/listen", filter);
+            peer.ask(listen).await.unwrap();
+        } else {
+            for (id, uri) in (1..).zip(&uris) {
+                watch(&mut peer, revision, id, uri).await;
+            }
+        }
+        uris.iter().for_each(|uri| server.resource_updated(uri));
+        settle().await;
+        assert!(unsent(&server) < 4096, "{}", unsent(&server));
+        let mut told = Vec::new();
+        for _ in &uris {
+            let update = peer.receive().await.unwrap();
+            told.push(update["params"]["uri"].as_str().unwrap().to_owned());
+        }
+        told.sort();
+        let mut expected = uris;
+        expected.sort();
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_tasks_have_their_turn_while_many_are_notified() {
+    const SUBSCRIPTIONS: i64 = 1000;
+    let server = server();
+    let mut peer = open(&server, Revision::LATEST).await;
+    for id in 0..SUBSCRIPTIONS {
+        watch(&mut peer, Revision::LATEST, id, "file:///a").await;
+    }
+    server.resource_updated("file:///a");
+    let (mut before, mut most) = (0, 0);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    for _ in 0..100 {
+        let now = unsent(&server);
+        most = most.max(now.saturating_sub(before));
+        before = now;
+        tokio::task::yield_now().await;
+    }
+    // All together have 140 KB.
+    assert!((1..40_000).contains(&most), "{most}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn p1_without_subscriptions_nothing_can_be_watched() {
     let server = Server::new("files", "1.0.0").resource(Resource::text("file:///a", "a", ""));
