@@ -276,7 +276,7 @@ impl ProtectedResource {
     }
 
     /// Refuses a token from now on, though it may be valid: where this program has learnt that it was revoked. Other nodes know
-    /// nothing of that, and neither does a function that verifies instead ([`verify_with`](Self::verify_with)): that one decides alone.
+    /// nothing of that, and a stream that is open already goes on until the token expires.
     ///
     /// # Errors
     /// Where a setting is wrong.
