@@ -184,7 +184,7 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UnixTime>, 
     if seconds <= 0.0 {
         return Ok(Some(UnixTime::from_seconds(0)));
     }
-    let since = std::time::Duration::try_from_secs_f64(seconds);
-    let since = since.map_err(|_| D::Error::custom("a time that far off"))?;
-    Ok(Some(UnixTime::from_seconds(since.as_secs())))
+    let date = UnixTime::from_fractional_seconds(seconds);
+    date.map(Some)
+        .ok_or_else(|| D::Error::custom("a time that far off"))
 }

@@ -1,10 +1,10 @@
 //! Randomness from the operating system, for values that nobody may guess.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{
     error::{AuthError, AuthErrorKind, Result},
+    jose::base64url,
     secret::Secret,
 };
 
@@ -17,5 +17,5 @@ pub(crate) fn unguessable() -> Result<Secret> {
             "the operating system gives no randomness",
         )
     })?;
-    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
+    Ok(Secret::new(base64url::encode(bytes)))
 }

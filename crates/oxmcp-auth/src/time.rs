@@ -1,6 +1,6 @@
 //! Points in time, which come from the caller: the crate has no clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Seconds since the beginning of 1970, UTC, without leap seconds: the `NumericDate` of
 /// [RFC 7519](https://www.rfc-editor.org/rfc/rfc7519#section-2).
@@ -19,6 +19,13 @@ impl UnixTime {
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
+    }
+
+    /// The point that many seconds after the beginning of 1970, without their fraction; `None` where it lies before that, or
+    /// too far off.
+    pub(crate) fn from_fractional_seconds(seconds: f64) -> Option<Self> {
+        let since = Duration::try_from_secs_f64(seconds).ok()?;
+        Some(Self(since.as_secs()))
     }
 
     /// Seconds since the beginning of 1970.

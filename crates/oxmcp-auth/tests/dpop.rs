@@ -92,7 +92,7 @@ fn a_proof_is_verified_and_used_once() {
     let proven = verify(&ProofVerifier::new(), &first).unwrap();
     assert_eq!(proven.thumbprint, key.thumbprint());
 
-    let mut seen = ReplayCache::default();
+    let seen = ReplayCache::default();
     assert!(seen.insert(proven.id, proven.until, NOW));
     assert!(!seen.insert(proven.id, proven.until, proven.until));
     let second = verify(&ProofVerifier::new(), &key.proof(&proof).unwrap()).unwrap();
@@ -103,7 +103,7 @@ fn a_proof_is_verified_and_used_once() {
 
 #[test]
 fn a_proof_is_used_once_even_where_no_more_can_be_kept() {
-    let mut seen = ReplayCache::default();
+    let seen = ReplayCache::default();
     let until = NOW.plus(60);
     let id = |number: u32| {
         let mut id = [0; 32];

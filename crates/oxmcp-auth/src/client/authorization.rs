@@ -1,6 +1,5 @@
 //! The authorization request, and the answer to it.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
@@ -10,6 +9,7 @@ use super::{
 };
 use crate::{
     error::{AuthError, Result},
+    jose::base64url,
     random::unguessable,
     scope::ScopeSet,
     secret::Secret,
@@ -101,7 +101,7 @@ impl<'a> Authorization<'a> {
         self.client.check_issuer(&server.issuer)?;
         is_native_redirect(self.redirect_uri)?;
         let (verifier, state) = (unguessable()?, unguessable()?);
-        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.expose().as_bytes()));
+        let challenge = base64url::encode(digest(&SHA256, verifier.expose().as_bytes()));
         let scope = self.scopes.to_string();
         let mut own = vec![
             ("response_type", "code"),

@@ -9,7 +9,7 @@ use crate::{
     jose::SigningKey,
     secret::Secret,
     time::UnixTime,
-    url_rules::parse,
+    url_rules::UrlRules,
 };
 
 /// Bytes of a client's id.
@@ -268,11 +268,6 @@ pub(super) fn check_document_url(url: &str) -> Result<()> {
 
 /// Whether a URL can be the id of a client.
 fn is_https_with_path(url: &str) -> bool {
-    parse(url, "URL").is_ok_and(|it| {
-        it.scheme() == "https"
-            && it.path() != "/"
-            && it.fragment().is_none()
-            && it.username().is_empty()
-            && it.password().is_none()
-    })
+    let parsed = UrlRules::https().parse(url, "URL");
+    parsed.is_ok_and(|it| it.path() != "/")
 }

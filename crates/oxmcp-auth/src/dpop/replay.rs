@@ -1,6 +1,9 @@
 //! Proofs that were seen, so that none is used twice.
 
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Mutex, PoisonError},
+};
 
 use crate::time::UnixTime;
 
@@ -12,28 +15,38 @@ const MAX: usize = 100_000;
 ///
 /// Each node has its own: a proof can be used once on each within its time.
 #[derive(Debug, Default)]
-pub struct ReplayCache {
-    seen: HashSet<[u8; 32]>,
+pub struct ReplayCache(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    ids: HashSet<[u8; 32]>,
     /// In the order that they came in, which is that of their ends, but for clocks that were set.
     order: VecDeque<(UnixTime, [u8; 32])>,
 }
 
 impl ReplayCache {
     /// Keeps a proof in mind until that time; `false` where it was seen before.
-    pub fn insert(&mut self, id: [u8; 32], until: UnixTime, now: UnixTime) -> bool {
+    pub fn insert(&self, id: [u8; 32], until: UnixTime, now: UnixTime) -> bool {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(id, until, now)
+    }
+}
+
+impl Seen {
+    fn insert(&mut self, id: [u8; 32], until: UnixTime, now: UnixTime) -> bool {
         while let Some((end, ended)) = self.order.front()
             && *end < now
         {
-            self.seen.remove(ended);
+            self.ids.remove(ended);
             self.order.pop_front();
         }
-        if !self.seen.insert(id) {
+        if !self.ids.insert(id) {
             return false;
         }
         if self.order.len() >= MAX
             && let Some((_, oldest)) = self.order.pop_front()
         {
-            self.seen.remove(&oldest);
+            self.ids.remove(&oldest);
         }
         self.order.push_back((until, id));
         true

@@ -179,7 +179,7 @@ impl ProofVerifier {
                 return Err(ProofError::Nonce(keys.make(now)));
             }
         }
-        let Some(made) = made(claims.iat).filter(|made| {
+        let Some(made) = UnixTime::from_fractional_seconds(claims.iat).filter(|made| {
             now.seconds_since(*made) <= MAX_AGE && made.seconds_since(now) <= MAX_AGE
         }) else {
             return invalid(
@@ -205,11 +205,6 @@ fn single_proof(headers: &HeaderMap) -> Result<&str, ProofError> {
             "a token that is bound to a key needs one DPoP proof, in one DPoP header",
         ))),
     }
-}
-
-fn made(seconds: f64) -> Option<UnixTime> {
-    let since = std::time::Duration::try_from_secs_f64(seconds).ok()?;
-    Some(UnixTime::from_seconds(since.as_secs()))
 }
 
 /// Whether two URLs are the same but for query and fragment, upper and lower case of scheme and host, and a port that is

@@ -210,7 +210,7 @@ impl ResourceServer {
     pub fn check_possession(
         &self,
         presented: &Presented<'_>,
-        seen: &mut ReplayCache,
+        seen: &ReplayCache,
         now: UnixTime,
     ) -> Result<(), Refusal> {
         let Presented {

@@ -1,4 +1,4 @@
-//! Whether a token is valid, and what must be fetched to know.
+//! Verifier of access tokens: a machine of steps that says whether a token is valid, or what must be fetched to know.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::{AuthError, AuthErrorKind, Result},
     exchange::{Request, Response},
-    jose::{Jws, KeyError},
+    jose::{Jwk, Jws, KeyError},
     jwt::{Claims, Expected},
     secret::Secret,
     time::UnixTime,
@@ -304,7 +304,8 @@ impl TokenVerifier {
                 };
                 keys.fetched(outcome, now);
                 if let Some((keys, true)) = keys.keys(now) {
-                    let has = |key: &str| keys.keys().iter().any(|it| it.thumbprint() == key);
+                    let published: Vec<_> = keys.keys().iter().map(Jwk::thumbprint).collect();
+                    let has = |key: &str| published.iter().any(|it| it == key);
                     self.cache.retain_keys(&issuer.issuer, has);
                 }
             }

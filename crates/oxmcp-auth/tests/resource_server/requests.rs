@@ -257,14 +257,14 @@ fn tokens_that_are_bound_to_a_key_need_its_proof_once() {
         .unwrap()
     };
     let nonces = NonceKeys::new(&[1; 32]);
-    let mut seen = ReplayCache::default();
-    let mut check = |server: &ResourceServer, token: &VerifiedToken, scheme: &str, proof: &str| {
+    let seen = ReplayCache::default();
+    let check = |server: &ResourceServer, token: &VerifiedToken, scheme: &str, proof: &str| {
         let authorization = headers("authorization", &[&format!("{scheme} token")]);
         let credentials = Credentials::from_headers(&authorization).unwrap();
         let request = headers("dpop", &[proof]);
         let outcome = server.check_possession(
             &Presented::new(&credentials, token, &Method::POST, &request),
-            &mut seen,
+            &seen,
             NOW,
         );
         outcome.map_err(|refusal| refusal.code().unwrap().to_owned())
@@ -332,7 +332,7 @@ fn a_demanded_nonce_is_in_the_answer() {
     let server = server().dpop(ProofVerifier::new().require_nonces(NonceKeys::new(&[1; 32])));
     let credentials =
         Credentials::from_headers(&headers("authorization", &["DPoP token"])).unwrap();
-    let seen = &mut ReplayCache::default();
+    let seen = &ReplayCache::default();
     let refusal = server
         .check_possession(
             &Presented::new(&credentials, &bound, &Method::POST, &request),

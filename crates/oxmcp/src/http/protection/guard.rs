@@ -22,7 +22,7 @@ use super::{deadline::StreamDeadline, fetch::fetch};
 use crate::{
     http::{client::DynHttpClient, server::ResponseBody},
     session::{principal::Principal, task::spawn},
-    sync::{Mutex, RwLock},
+    sync::RwLock,
 };
 
 /// How long a request waits for what another has asked for: longer than that may take.
@@ -45,7 +45,7 @@ pub(in crate::http) struct Guard {
     /// Seconds that streams may outlast their token by; `None` where they do not end with it.
     pub(super) stream_skew: Option<u64>,
     /// The proofs that were seen.
-    pub(super) proofs: Mutex<ReplayCache>,
+    pub(super) proofs: ReplayCache,
     /// Something has been fetched.
     pub(super) fetched: Notify,
 }
@@ -78,7 +78,7 @@ impl Guard {
         let token = self.verify(credentials.token()).await?;
         let presented = Presented::new(&credentials, &token, &parts.method, &parts.headers);
         self.resource
-            .check_possession(&presented, &mut self.proofs.lock(), now())?;
+            .check_possession(&presented, &self.proofs, now())?;
         self.resource.check_scopes(&token)?;
         let token = if self.is_owned_without_client {
             Arc::new(VerifiedToken::clone(&token).owned_without_client())

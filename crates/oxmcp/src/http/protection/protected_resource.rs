@@ -21,7 +21,7 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::client::{DefaultClient, DynHttpClient, HttpClient},
-    sync::{Mutex, RwLock},
+    sync::RwLock,
 };
 
 /// Seconds that clocks may differ by.
@@ -358,7 +358,7 @@ impl Settings {
             client: client.unwrap_or_else(|| Arc::new(DefaultClient::new())),
             is_owned_without_client: self.is_owned_without_client,
             stream_skew: (!self.keeps_streams).then_some(self.clock_skew),
-            proofs: Mutex::new(ReplayCache::default()),
+            proofs: ReplayCache::default(),
             fetched: Notify::new(),
         })
     }

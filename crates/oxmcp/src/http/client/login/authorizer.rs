@@ -1,7 +1,8 @@
 //! The trait that gives each request what authorizes it, and hears of refusals.
 
-use std::{future::Future, pin::Pin};
+use std::future::Future;
 
+use futures_core::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::AUTHORIZATION};
 
 use crate::{error::Result, transport::traits::PersonWaits};
@@ -110,22 +111,26 @@ impl RefusedRequest<'_> {
     }
 }
 
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
-
 /// An [`Authorizer`] as a trait object.
 pub(crate) trait DynAuthorizer: Send + Sync {
-    fn authorize_boxed<'a>(&'a self, request: RequestToAuthorize<'a>) -> BoxFuture<'a, HeaderMap>;
-    fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, bool>;
+    fn authorize_boxed<'a>(
+        &'a self,
+        request: RequestToAuthorize<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap>>;
+    fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, Result<bool>>;
     fn name_identity(&self) -> Option<String>;
     fn waits(&self) -> Option<PersonWaits>;
 }
 
 impl<A: Authorizer> DynAuthorizer for A {
-    fn authorize_boxed<'a>(&'a self, request: RequestToAuthorize<'a>) -> BoxFuture<'a, HeaderMap> {
+    fn authorize_boxed<'a>(
+        &'a self,
+        request: RequestToAuthorize<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap>> {
         Box::pin(self.authorize(request))
     }
 
-    fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, bool> {
+    fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, Result<bool>> {
         Box::pin(self.refused(refused))
     }
 

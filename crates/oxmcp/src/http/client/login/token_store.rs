@@ -1,7 +1,8 @@
 //! Stores of credentials.
 
-use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
+use futures_core::future::BoxFuture;
 use oxmcp_auth::{Secret, client::CredentialKey};
 
 use crate::{error::Result, sync::Mutex};
@@ -129,35 +130,33 @@ impl TokenStore for MemoryTokenStore {
     }
 }
 
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
-
 /// A [`TokenStore`] as a trait object.
 pub(super) trait DynTokenStore: Send + Sync {
-    fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Option<Secret>>;
-    fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, ()>;
-    fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, ()>;
-    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, TokenStoreLock>;
-    fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Vec<CredentialKey>>;
+    fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>>;
+    fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, Result<()>>;
+    fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<()>>;
+    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<TokenStoreLock>>;
+    fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>>;
 }
 
 impl<S: TokenStore> DynTokenStore for S {
-    fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Option<Secret>> {
+    fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>> {
         Box::pin(self.load(key))
     }
 
-    fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, ()> {
+    fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.save(key, text))
     }
 
-    fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, ()> {
+    fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.remove(key))
     }
 
-    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, TokenStoreLock> {
+    fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<TokenStoreLock>> {
         Box::pin(self.lock(key))
     }
 
-    fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Vec<CredentialKey>> {
+    fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>> {
         Box::pin(self.keys(user))
     }
 }

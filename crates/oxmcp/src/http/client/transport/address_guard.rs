@@ -44,7 +44,6 @@ enum Kind {
 
 impl AddressGuard {
     pub(crate) fn new(server: &Url, trusted: &[String]) -> Self {
-        let normal = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
         Self(Arc::new(Guarded {
             server: normal(server.host_str().unwrap_or_default()),
             trusted: trusted.iter().map(|host| normal(host)).collect(),
@@ -61,8 +60,7 @@ impl AddressGuard {
             Some(address) if !self.is_trusted(host) => {
                 let own = literal(&self.0.server).map(Kind::of);
                 let own = own.or_else(|| is_local_name(&self.0.server).then_some(Kind::Loopback));
-                let kind = Kind::of(address);
-                if kind == Kind::Public || (kind != Kind::Other && own == Some(kind)) {
+                if Kind::of(address).may_be_asked(own.as_slice()) {
                     return Ok(());
                 }
                 Err(Error::unreachable(refused(host, address)))
@@ -72,8 +70,7 @@ impl AddressGuard {
     }
 
     fn is_trusted(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        self.0.trusted.contains(&host)
+        self.0.trusted.contains(&normal(host))
     }
 
     /// The addresses of a name, all of which may be asked.
@@ -88,15 +85,17 @@ impl AddressGuard {
             .await?
             .map(|it| Kind::of(it.ip()))
             .collect();
-        let is_like_own = |address: &SocketAddr| {
-            let kind = Kind::of(address.ip());
-            kind == Kind::Public || (kind != Kind::Other && own.contains(&kind))
-        };
-        if found.iter().all(is_like_own) {
+        let may_be_asked = |address: &SocketAddr| Kind::of(address.ip()).may_be_asked(&own);
+        if found.iter().all(may_be_asked) {
             return Ok(found);
         }
         Err(io::Error::other(refused(&name, first.ip())))
     }
+}
+
+/// A host as it is compared.
+fn normal(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 fn refused(host: &str, address: IpAddr) -> String {
@@ -120,6 +119,11 @@ fn is_local_name(host: &str) -> bool {
 }
 
 impl Kind {
+    /// Whether addresses of this kind may be asked, where the MCP server's own are of those kinds.
+    fn may_be_asked(self, own: &[Self]) -> bool {
+        self == Self::Public || (self != Self::Other && own.contains(&self))
+    }
+
     fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => Self::of_v4(address),
