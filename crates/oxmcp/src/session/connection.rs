@@ -214,13 +214,13 @@ impl Connection {
         queue.filter(|queue| queue.is_awaited())
     }
 
-    /// The questions of the peer during which no call of this side times out.
     /// While the transport waits for a person, no call times out.
     #[cfg(feature = "client")]
     pub(crate) fn pause_for(&self, waits: PersonWaits) {
         self.shared().paused_deadlines.count_waits(waits);
     }
 
+    /// The questions of the peer during which no call of this side times out.
     pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
         &self.shared().paused_deadlines
     }
@@ -278,9 +278,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
 
     /// The revision of the session, once it is negotiated.
-    fn revision(&self) -> Option<Revision> {
-        None
-    }
+    fn revision(&self) -> Option<Revision>;
 
     /// Itself, to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

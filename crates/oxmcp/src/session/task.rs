@@ -22,6 +22,8 @@ use tokio::{
     select,
     time::{sleep, sleep_until},
 };
+#[cfg(feature = "client")]
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::error::Result;
 
@@ -60,6 +62,21 @@ pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     if future.as_mut().now_or_never().is_none() {
         spawn_boxed(future);
     }
+}
+
+/// Spawns a task as [`spawn_polled`] does, and waits for its end, but no longer than that: then it goes on in the background.
+#[cfg(feature = "client")]
+pub(crate) async fn run_polled_within(
+    limit: Duration,
+    future: impl Future<Output = ()> + Send + 'static,
+) {
+    let (running, ended) = oneshot::channel::<()>();
+    spawn_polled(async move {
+        future.await;
+        drop(running);
+    });
+    // Either way it is dropped: nothing is ever sent.
+    let _ = timeout(limit, ended).await;
 }
 
 /// Spawns a task on `runtime`, as [`spawn`] does on the one that is running.

@@ -167,6 +167,17 @@ pub(crate) struct Waits {
     pub(crate) ended: Option<Instant>,
 }
 
+impl Waits {
+    pub(crate) fn begin(&mut self) {
+        self.waiting += 1;
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.waiting -= 1;
+        self.ended = Some(Instant::now());
+    }
+}
+
 impl PersonWaits {
     /// No wait so far.
     #[must_use]
@@ -177,7 +188,7 @@ impl PersonWaits {
     /// Begins a wait, which ends when what is returned is dropped.
     #[must_use]
     pub fn begin(&self) -> PersonWait {
-        self.0.lock().waiting += 1;
+        self.0.lock().begin();
         PersonWait(self.clone())
     }
 
@@ -192,9 +203,7 @@ pub struct PersonWait(PersonWaits);
 
 impl Drop for PersonWait {
     fn drop(&mut self) {
-        let mut waits = self.0.0.lock();
-        waits.waiting -= 1;
-        waits.ended = Some(Instant::now());
+        self.0.0.lock().end();
     }
 }
 

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use oxmcp_protocol::{Method, method::Subscribe};
-use tokio::{select, sync::oneshot, time::timeout};
+use tokio::select;
 
 use crate::{
     client::{session::ClientSession, subscriptions::sync::ask_for_each},
     error::{Error, Result},
     logged::Logged,
-    session::{connection::Connection, task::spawn_polled},
+    session::{connection::Connection, task::run_polled_within},
 };
 
 impl ClientSession {
-    /// Opens another session with the same server, by the same transport and with the settings of the same [`Client`](crate::Client): a process is started
-    /// anew, a URL is connected to anew. It subscribes to the resources that were subscribed to, and to those
-    /// whose [watches](Self::watch_resource) are still held, and sets the log level that was set: in this session, or in one that was
-    /// opened after it.
+    /// Opens another session with the same server, by the same transport and with the settings of the same
+    /// [`Client`](crate::Client): a process is started anew, a URL is connected to anew. It subscribes to the resources that were
+    /// subscribed to, and to those whose [watches](Self::watch_resource) are still held, and sets the log level that was set: in
+    /// this session, or in one that was opened after it.
     ///
     /// It is for a session that has ended, as one of 2025-11-25 or earlier does with its process: its calls fail with
     /// [`Error::is_closed`], and [`wait`](Self::wait) returns. One that is still open is [closed](Self::close) first. The calls that
@@ -90,8 +90,8 @@ impl ClientSession {
             return;
         }
         let (connection, state) = (Arc::clone(self.connection()), Arc::clone(self.state()));
-        let (answered, answers) = oneshot::channel::<()>();
-        spawn_polled(async move {
+        let limit = self.client().features().timeout;
+        let answered = async move {
             let asked = select! {
                 biased;
                 () = connection.closing() => return,
@@ -103,9 +103,7 @@ impl ClientSession {
                     tracing::warn!(error = %Logged(&error), uri, "the new session does not watch what the old one did");
                 }
             }
-            drop(answered);
-        });
-        // Either way it is dropped: nothing is ever sent.
-        let _ = timeout(self.client().features().timeout, answers).await;
+        };
+        run_polled_within(limit, answered).await;
     }
 }

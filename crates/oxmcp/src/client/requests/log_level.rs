@@ -3,13 +3,12 @@
 use std::{future::IntoFuture, time::Duration};
 
 use oxmcp_protocol::{LoggingLevel, Meta, Method, method::SetLevel};
-use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     client::{client::Client, requests::call::Call, session::ClientSession},
     error::Result,
     logged::Logged,
-    session::task::spawn_polled,
+    session::task::run_polled_within,
 };
 
 /// How long a connection that is being opened waits for the answer to `logging/setLevel`: many times what any server needs to
@@ -58,8 +57,9 @@ impl ClientSession {
         }
     }
 
-    /// Asks for the level of the session that this one follows, or else for the client's, before anything else is sent. A legacy server that does not log is not asked. Its answer is
-    /// waited for, so that the level is in force, but not for long: it says nothing that the session needs.
+    /// Asks for the level of the session that this one follows, or else for the client's, before anything else is sent. A legacy
+    /// server that does not log is not asked. Its answer is waited for, so that the level is in force, but not for long: it says
+    /// nothing that the session needs.
     pub(crate) async fn request_logs(&self) {
         let asked = self.state().requested.level();
         let Some(level) = asked.or(self.client().features().log_level) else {
@@ -73,15 +73,12 @@ impl ClientSession {
             return;
         }
         let call = self.set_level(level).into_future();
-        let (answered, answer) = oneshot::channel::<()>();
-        spawn_polled(async move {
+        let answered = async move {
             if let Err(error) = call.await {
                 tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
             }
-            drop(answered);
-        });
-        // Either way it is dropped: nothing is ever sent.
-        let _ = timeout(LEVEL_ANSWER, answer).await;
+        };
+        run_polled_within(LEVEL_ANSWER, answered).await;
     }
 }
 

@@ -161,7 +161,6 @@ impl Audience {
     /// Lets a message pass, or counts it as dropped.
     pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
         let dropped = self.filter().admit(&self.options)?;
-
         let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
             let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
             LoggingMessageParams::new(LoggingLevel::Warning, &data)

@@ -291,7 +291,7 @@ impl Outbox {
     pub(in crate::session) fn discard<T>(&self, and: impl FnOnce() -> T) -> T {
         let mut state = self.state.lock();
         state.buffer.clear();
-        self.buffered.store(0, Ordering::Relaxed);
+        self.note_buffered(0);
         self.being_written.store(0, Ordering::Relaxed);
         let done = and();
         drop(state);

@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     session::{outbound::options::CallOptions, task::after},
     sync::Mutex,
-    transport::traits::PersonWaits,
+    transport::traits::{PersonWaits, Waits},
 };
 
 /// How often it is looked, at the most, whether the peer's questions are answered.
@@ -44,13 +44,13 @@ impl Deadline {
     /// Puts the deadline off, which has come, where questions of the peer are being answered, or were since. Returns whether
     /// that was so.
     pub(crate) fn put_off_for(&mut self, paused: &PausedDeadlines, now: Instant) -> bool {
-        let later = match paused.state() {
+        let later = match paused.waits() {
             // The end of the questions is not known yet. It will be at the new deadline, which then is put off once more.
-            State { asking: 1.., .. } => after(now, self.timeout.max(LOOK_AGAIN)),
-            State {
+            Waits { waiting: 1.., .. } => after(now, self.timeout.max(LOOK_AGAIN)),
+            Waits {
                 ended: Some(ended), ..
             } => after(ended, self.timeout),
-            State { ended: None, .. } => return false,
+            Waits { ended: None, .. } => return false,
         };
         let later = later.min(self.last);
         let is_later = later > self.at;
@@ -80,26 +80,17 @@ impl Deadline {
 /// calls are paused.
 #[derive(Debug, Default)]
 pub(crate) struct PausedDeadlines {
-    questions: Mutex<State>,
+    questions: Mutex<Waits>,
     transport: OnceLock<PersonWaits>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    asking: usize,
-    /// When the last question was answered.
-    ended: Option<Instant>,
 }
 
 impl PausedDeadlines {
     pub(crate) fn begin(&self) {
-        self.questions.lock().asking += 1;
+        self.questions.lock().begin();
     }
 
     pub(crate) fn end(&self) {
-        let mut state = self.questions.lock();
-        state.asking -= 1;
-        state.ended = Some(Instant::now());
+        self.questions.lock().end();
     }
 
     /// The waits of the transport count, too.
@@ -108,13 +99,13 @@ impl PausedDeadlines {
         let _ = self.transport.set(waits);
     }
 
-    fn state(&self) -> State {
-        let mut state = *self.questions.lock();
-        if let Some(waits) = self.transport.get().map(PersonWaits::waits) {
-            state.asking += waits.waiting;
-            state.ended = state.ended.max(waits.ended);
+    fn waits(&self) -> Waits {
+        let mut waits = *self.questions.lock();
+        if let Some(of_transport) = self.transport.get().map(PersonWaits::waits) {
+            waits.waiting += of_transport.waiting;
+            waits.ended = waits.ended.max(of_transport.ended);
         }
-        state
+        waits
     }
 }
 
