@@ -1,4 +1,4 @@
-//! Display of untrusted text in log lines, and its length in spans.
+//! Display of untrusted text: in log lines, and cut to a length.
 
 use std::{
     borrow::Cow,
@@ -29,7 +29,7 @@ impl<T: Display> Display for Logged<T> {
     }
 }
 
-/// A text that may be a peer's, of so many characters at most: for fields of spans, which exporters keep and escape.
+/// A text that may be a peer's, of so many characters at most.
 pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
     let text = text.into();
     match text.char_indices().nth(length) {

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::error::Error;
+use crate::{error::Error, logged::cut};
 
 /// How much of a command line is shown, in characters.
 const SHOWN: usize = 200;
@@ -22,10 +22,7 @@ pub(super) fn display(command: &Command) -> String {
         text.push(' ');
         text.push_str(&word(&arg.to_string_lossy()));
     }
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    cut(text, SHOWN).into_owned()
 }
 
 fn word(word: &str) -> String {

@@ -22,6 +22,7 @@ use crate::{
         redaction::Answering,
         transport::http_client::HttpBody,
     },
+    logged::cut,
 };
 
 /// How much of the body of an error is read: more than any JSON-RPC error has.
@@ -183,10 +184,7 @@ fn excerpt(body: &[u8]) -> String {
         }
         line.push_str(word);
     }
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+    cut(line, SHOWN).into_owned()
 }
 
 #[cfg(test)]
