@@ -16,8 +16,6 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::logged::cut;
-
 /// What an operation of this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -104,7 +102,10 @@ impl Error {
     /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#error-handling).
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
-        let shown = cut(uri, 256);
+        let mut shown: Cow<'_, str> = uri.into();
+        if let Some((end, _)) = uri.char_indices().nth(256) {
+            shown = format!("{}…", uri.get(..end).unwrap_or_default()).into();
+        }
         Self::protocol(
             ErrorCode::RESOURCE_NOT_FOUND,
             format!("Resource not found: {shown}"),
