@@ -51,6 +51,9 @@ pub struct DiscoveryOptions {
     /// Whether the rules of revision 2025-03-26 are never used: an authorization server at the MCP server's own origin,
     /// where nothing is said anywhere.
     pub without_default_endpoints: bool,
+    /// Whether metadata that say nothing of PKCE are taken as if they named S256: for servers that support it and do not say
+    /// so. Metadata that name other methods alone are refused all the same.
+    pub assume_pkce: bool,
 }
 
 /// What discovery has found.
@@ -231,7 +234,7 @@ impl Discovery {
 
     fn found(
         &self,
-        server: AuthorizationServerMetadata,
+        mut server: AuthorizationServerMetadata,
         resource: Option<ProtectedResourceMetadata>,
         is_default: bool,
     ) -> Result<Discovered> {
@@ -243,6 +246,10 @@ impl Discovery {
                 None => canonical(&self.server)?,
             }),
         };
+        if self.options.assume_pkce {
+            let methods = &mut server.code_challenge_methods_supported;
+            methods.get_or_insert_with(|| vec!["S256".to_owned()]);
+        }
         Ok(Discovered {
             server,
             resource: parameter,

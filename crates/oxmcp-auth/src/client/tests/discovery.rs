@@ -330,6 +330,34 @@ fn loopback_is_found_from_loopback() {
 }
 
 #[test]
+fn support_of_s256_is_assumed_where_the_user_says_so_and_the_metadata_say_nothing() {
+    let meta = |methods: &str| {
+        format!(
+            r#"{{"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize"{methods}}}"#
+        )
+    };
+    let endpoint = |options: DiscoveryOptions, methods: &str| {
+        let meta = meta(methods);
+        let (_, found) = discover(
+            MCP,
+            None,
+            options,
+            &[(PRM_URL, 200, PRM), (META_URL, 200, &meta)],
+        );
+        let server = found.unwrap().server;
+        server.authorization_endpoint().map(str::to_owned)
+    };
+    let assume = || with(|it| it.assume_pkce = true);
+    let nothing = "";
+    let plain = r#", "code_challenge_methods_supported": ["plain"]"#;
+    let refused = endpoint(DiscoveryOptions::default(), nothing).unwrap_err();
+    assert!(refused.to_string().contains("assume_pkce"), "{refused}");
+    let taken = endpoint(assume(), nothing).unwrap();
+    assert_eq!(taken, "https://as.example/authorize");
+    endpoint(assume(), plain).unwrap_err();
+}
+
+#[test]
 fn a_conversation_that_ended_says_so() {
     let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
     let _ = discovery.receive(&response(200, PRM), NOW);

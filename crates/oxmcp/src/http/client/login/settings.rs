@@ -262,6 +262,13 @@ impl Login {
         self
     }
 
+    /// Takes the authorization server's metadata as if they said that it supports PKCE with S256, where they say nothing of PKCE:
+    /// Microsoft Entra ID supports it, and does not say so. Without this nobody is sent there.
+    pub fn assume_pkce(mut self) -> Self {
+        self.discovery.assume_pkce = true;
+        self
+    }
+
     /// Tokens are bound to a key of this login (DPoP), and others refused. Without this they are where the server demands it.
     pub fn dpop(mut self) -> Self {
         self.uses_dpop = true;
