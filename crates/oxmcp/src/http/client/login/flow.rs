@@ -55,6 +55,9 @@ impl Flow<'_> {
             ))
             .into());
         }
+        if let Grant::Loopback { prompt, .. } = &self.login.grant {
+            prompt.check()?;
+        }
         let discovered = self.discover().await?;
         let nothing = ScopeSet::new();
         let before = self.before_there(&discovered).map(|it| &it.requested);
@@ -74,14 +77,14 @@ impl Flow<'_> {
                 let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
                 (Some(client), request)
             }
-            Grant::Loopback { port, open } => {
+            Grant::Loopback { port, prompt } => {
                 let loopback = self.listen(*port).await?;
                 let uri = loopback.redirect_uri().to_owned();
                 let client = self.client(&discovered, &uri, &scopes).await?;
                 let attempt = self.authorization(&discovered, &client, &uri, &scopes);
                 let attempt = attempt.begin()?;
                 let wait = self.waits.begin();
-                let mut shown = open(attempt.url().to_owned());
+                let mut shown = prompt.show(attempt.url().to_owned());
                 let answer = async {
                     let mut answer = pin!(loopback.answer(attempt.state().expose()));
                     // The browser may come while what opened it still runs.
@@ -89,7 +92,10 @@ impl Flow<'_> {
                         answer = &mut answer => return answer,
                         shown = &mut shown => shown?,
                     }
-                    answer.await
+                    select! {
+                        answer = answer => answer,
+                        answer = prompt.pasted(attempt.state().clone()) => Ok(answer),
+                    }
                 };
                 let answer = timeout(PERSON_TIMEOUT, answer).await;
                 drop(wait);

@@ -9,15 +9,19 @@
 //! | `flow` | from a refusal to credentials, by every grant |
 //! | `fetch` | what is sent on the way: guarded, and bounded in time and size |
 //! | `loopback` | the listener that a browser is redirected to |
+//! | `browser` | how a person gets to see the page of a login: by an opener, or by this machine's browser and terminal |
+//! | `terminal` | lines of the terminal, read while a login waits |
 //! | `token_store` | where credentials are kept |
 
 mod authorized_client;
 mod authorizer;
+mod browser;
 mod engine;
 mod fetch;
 mod flow;
 mod loopback;
 mod settings;
+mod terminal;
 mod token_store;
 
 pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};

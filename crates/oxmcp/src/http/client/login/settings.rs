@@ -9,7 +9,10 @@ use oxmcp_auth::{
 
 use crate::{
     error::Result,
-    http::client::login::token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+    http::client::login::{
+        browser::{Browser, Opener, Prompt, ThisMachine},
+        token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+    },
     session::task::BoxFuture,
 };
 
@@ -26,7 +29,7 @@ pub(super) enum Grant {
     /// A person agrees, in a browser on this machine; the answer comes to a listener on loopback.
     Loopback {
         port: Option<u16>,
-        open: Arc<dyn Fn(String) -> BoxFuture<Result<()>> + Send + Sync>,
+        prompt: Arc<dyn Prompt>,
     },
     /// Nobody can be asked.
     Stored,
@@ -63,13 +66,8 @@ pub struct AssertionRequest {
 /// ```no_run
 /// use oxmcp::{Client, http::{Endpoint, Login}};
 ///
-/// # async fn open_browser_and_wait(url: String) -> oxmcp::Result<String> { Ok(url) }
 /// # async fn run() -> oxmcp::Result<()> {
-/// let login = Login::with_redirect("http://127.0.0.1:4711/callback", |url| async move {
-///     // Show the page, and wait for what comes to the redirect URI.
-///     open_browser_and_wait(url).await
-/// });
-/// let endpoint = Endpoint::new("https://example.com/mcp").login(login.client_name("My app"));
+/// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::browser().client_name("My app"));
 /// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
 /// # Ok(())
 /// # }
@@ -122,7 +120,36 @@ impl Login {
         })
     }
 
-    /// A person agrees in a browser on this machine: `open` shows them the URL, by a browser that it starts or as a text, and the
+    /// A person agrees in the browser of this machine, which is opened; the answer comes to a listener on 127.0.0.1, which is there
+    /// for this one login and 10 minutes at most.
+    ///
+    /// The URL of the page is written to standard error, too, for another browser. Where standard input is a terminal (not on
+    /// Windows), the address that such a browser ended at can be pasted there, which is what a login over SSH needs. Lines are read
+    /// while a login waits and at no other time, and nothing is read where standard input is no terminal.
+    ///
+    /// Where there is neither a browser to open nor a terminal that shows the URL, as in a CI job, requests fail at once with
+    /// [`interaction_required`](oxmcp_auth::AuthError::interaction_required). The variable `BROWSER` names the program that opens
+    /// pages, where the system does not know one.
+    ///
+    /// ```no_run
+    /// use oxmcp::{Client, http::{Endpoint, Login}};
+    ///
+    /// # async fn run() -> oxmcp::Result<()> {
+    /// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::browser().client_name("My app"));
+    /// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// See [authorization flow steps](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-flow-steps).
+    pub fn browser() -> Self {
+        Self::new(Grant::Loopback {
+            port: None,
+            prompt: Arc::new(Browser::new(ThisMachine)),
+        })
+    }
+
+    /// As [`browser`](Self::browser), with an opener of your own: `open` shows them the URL, by a browser that it starts or as a text, and the
     /// answer comes to a listener on 127.0.0.1, which is there for this one login and 10 minutes at most.
     ///
     /// Never hand the URL to a shell: it comes from the server. It is https, or loopback.
@@ -132,7 +159,9 @@ impl Login {
     {
         Self::new(Grant::Loopback {
             port: None,
-            open: Arc::new(move |url| Box::pin(open(url))),
+            prompt: Arc::new(Opener(move |url| -> BoxFuture<Result<()>> {
+                Box::pin(open(url))
+            })),
         })
     }
 
