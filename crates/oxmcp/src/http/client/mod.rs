@@ -25,8 +25,8 @@ pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
 #[cfg(feature = "auth")]
 pub use login::{
-    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
-    TokenStore, TokenStoreLock,
+    AssertionRequest, Authorizer, Login, LoginAttempt, MemoryTokenStore, RefusedRequest,
+    RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 pub use reconnect::retry::Reconnect;
 #[cfg(all(feature = "auth", feature = "http-server"))]
