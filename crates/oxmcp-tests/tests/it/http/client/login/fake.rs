@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use super::{MCP, REDIRECT};
 
 const AS: &str = "https://as.example";
-const TOKEN: &str = "https://as.example/token";
+pub(super) const TOKEN: &str = "https://as.example/token";
 const MOVED: &str = "https://as.example/moved";
 
 /// The client's way to both servers. Clones lead to the same.
@@ -91,6 +91,10 @@ impl Web {
             .collect()
     }
 
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        self.fake().answer(request)
+    }
+
     /// A person who agrees: the authorization request as a browser makes it, and where it is redirected.
     pub(super) fn agree(&self, url: &str) -> String {
         self.fake().authorize(url)
@@ -101,7 +105,7 @@ impl HttpClient for Web {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         // Others are polled meanwhile.
         yield_now().await;
-        Ok(self.fake().answer(&request))
+        Ok(self.answer(&request).map(HttpBody::from))
     }
 }
 
@@ -136,8 +140,8 @@ fn decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response<HttpBody> {
-    let body = HttpBody::from(Bytes::from(body.to_string()));
+fn json_answer(status: u16, body: &Value) -> Response<Bytes> {
+    let body = Bytes::from(body.to_string());
     let response = Response::builder().status(status);
     response
         .header("content-type", "application/json")
@@ -166,7 +170,7 @@ impl Fake {
         self.refresh = None;
     }
 
-    fn answer(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn answer(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let url = request.uri().to_string();
         let body = std::str::from_utf8(request.body()).unwrap();
         match url.as_str() {
@@ -203,7 +207,7 @@ impl Fake {
         }
     }
 
-    fn mcp(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn mcp(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let header = request.headers().get("authorization");
         let header = header.map(|it| it.to_str().unwrap()).unwrap_or_default();
         let token = header.strip_prefix("Bearer ").unwrap_or_default();
@@ -242,10 +246,7 @@ impl Fake {
             }),
             "tools/call" => json!({"content": []}),
             _ => {
-                return Response::builder()
-                    .status(202)
-                    .body(Bytes::new().into())
-                    .unwrap();
+                return Response::builder().status(202).body(Bytes::new()).unwrap();
             }
         };
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -277,7 +278,7 @@ impl Fake {
         format!("{REDIRECT}?code={code}&state={state}&iss=https%3A%2F%2Fas.example")
     }
 
-    fn token(&mut self, body: &str) -> Response<HttpBody> {
+    fn token(&mut self, body: &str) -> Response<Bytes> {
         let get = parameters(body);
         let grant = get("grant_type");
         self.log.push(grant.clone());
