@@ -1,5 +1,6 @@
 //! Stores of credentials: those of the SDK, held against the contract and against what happens to files.
 
+mod bound;
 mod contract;
 mod files;
 #[cfg(feature = "keyring")]
