@@ -106,11 +106,10 @@ impl Flow<'_> {
             }
             _ => self.without_person(&discovered, &scopes).await?,
         };
-        let request = if self.is_bound(&discovered) {
-            request.proof_key(Arc::clone(self.proof_key))
-        } else {
-            request
-        };
+        let proof_key = self.is_bound(&discovered);
+        let proof_key = proof_key.then(|| Arc::clone(self.proof_key));
+        let bound = proof_key.clone().into_iter();
+        let request = bound.fold(request, TokenRequest::proof_key);
         let mut tokens = self.fetch.converse(request).await?;
         if discovered.is_default {
             // What was got at endpoints that nobody has named is not sent there again.
@@ -120,6 +119,7 @@ impl Flow<'_> {
         let mut credentials = Credentials::new(discovered.server, client, resource)?;
         credentials.requested = scopes;
         credentials.tokens = Some(tokens);
+        credentials.proof_key = proof_key;
         Ok(credentials)
     }
 

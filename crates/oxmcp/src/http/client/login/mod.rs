@@ -11,7 +11,7 @@
 //! | `loopback` | the listener that a browser is redirected to |
 //! | `browser` | how a person gets to see the page of a login: by an opener, or by this machine's browser and terminal |
 //! | `terminal` | lines of the terminal, read while a login waits |
-//! | `token_store` | where credentials are kept |
+//! | `token_store/` | where credentials are kept |
 
 mod authorized_client;
 mod authorizer;
@@ -26,7 +26,9 @@ mod token_store;
 
 pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};
 pub use settings::{AssertionRequest, Login};
-pub use token_store::{MemoryTokenStore, TokenStore, TokenStoreLock};
+#[cfg(feature = "keyring")]
+pub use token_store::KeyringTokenStore;
+pub use token_store::{FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreLock};
 
 pub(super) use authorized_client::AuthorizedClient;
 pub(super) use authorizer::DynAuthorizer;
