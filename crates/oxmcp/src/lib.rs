@@ -179,10 +179,12 @@ pub use oxmcp_schema::{
 #[cfg(feature = "server")]
 pub use server::{
     ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
-    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
+    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, Structured,
     StructuredContent, TemplateVariables, Tool, ToolError, Wrapped, file_resources, logging,
     prompt, resource, tool,
 };
+#[cfg(any(feature = "server", feature = "auth"))]
+pub use session::StateKey;
 pub use session::{
     Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };

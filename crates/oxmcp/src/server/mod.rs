@@ -33,9 +33,7 @@ mod session;
 mod subscriptions;
 mod tool;
 
-#[cfg(feature = "http-server")]
-pub(crate) use ask::random;
-pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
+pub use ask::{Asked, Question, Questions, Reply, SessionCall};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]
 pub(crate) use dispatch::ServerRole;

@@ -18,11 +18,12 @@ use super::{
 use crate::{
     debug::opaque_debug,
     error::Result,
-    server::{ServerRole, random},
+    server::ServerRole,
     session::{
         connection::{Caller, Connection},
         driver::budget::Charge,
         principal::Principal,
+        sealing::random,
         task::{after, spawn},
     },
     store::SessionRecord,
