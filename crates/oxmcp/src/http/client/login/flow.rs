@@ -184,7 +184,8 @@ impl Flow<'_> {
         let name = &self.login.client_name;
         options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
         let server = &discovered.server;
-        match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
+        let scopes = self.login.scopes.to_register(scopes, discovered);
+        match choose_client(server, &options, Some(redirect_uri), &scopes, now())? {
             ClientChoice::Ready(client) => Ok(client),
             ClientChoice::Register(registration) => {
                 let client = self.fetch.converse(*registration).await?;
