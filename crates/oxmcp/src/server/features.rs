@@ -68,8 +68,8 @@ pub(crate) struct Features {
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
     /// Whether an argument can be completed. A capability that was declared stays.
     pub(crate) has_completions: bool,
-    /// What is wrong with the `_meta` of a feature, where something is.
-    metadata_problem: Option<Box<str>>,
+    /// What is wrong with the `_meta` of a feature or with what an extension requires, where something is.
+    problem: Option<Box<str>>,
     pub(crate) extensions: Extensions,
     /// What the server declares beside all that the protocol knows of.
     pub(crate) experimental: JsonObject,
@@ -185,7 +185,7 @@ impl Features {
             routes: Routes::default(),
             subscriptions: None,
             has_completions: false,
-            metadata_problem: None,
+            problem: None,
             extensions: Extensions::default(),
             experimental: JsonObject::new(),
             tells_list_changes: true,
@@ -219,8 +219,30 @@ impl Features {
         self.templates.refresh();
         self.routes = Routes::of(&self.templates);
         self.has_completions |= can_complete(&self.prompts) || can_complete(&self.templates);
-        let checked = self.check_metadata();
-        self.metadata_problem = checked.err().map(|error| error.message().into());
+        let capabilities = self.capabilities(Revision::LATEST);
+        self.extensions.note_unmet(&capabilities);
+        let checked = self.extensions.check_requirements();
+        let checked = checked.and_then(|()| self.check_metadata());
+        self.problem = checked.err().map(|error| error.message().into());
+    }
+
+    /// Refuses a draft that cannot be served.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check_draft(&self) -> Result<()> {
+        let mut draft = self.clone();
+        draft.refresh();
+        draft.check()
+    }
+
+    /// Refuses what cannot be served, as it was found when it changed last.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check(&self) -> Result<()> {
+        let problem = self.problem.as_deref();
+        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
     }
 
     /// Refuses features whose `_meta` has keys that are not for them to set.
@@ -250,8 +272,8 @@ impl Features {
         Ok(())
     }
 
-    /// The capabilities of what was registered, and no others.
-    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+    /// The capabilities of what was registered, and no others, in a revision.
+    pub(crate) fn capabilities(&self, revision: Revision) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
             let mut tools = ToolsCapability::default();
@@ -275,7 +297,7 @@ impl Features {
         if self.logging.is_some() {
             capabilities.logging = Some(JsonObject::new());
         }
-        capabilities.extensions = self.extensions.declared();
+        capabilities.extensions = self.extensions.declared(revision);
         let experimental = Some(&self.experimental).filter(|it| !it.is_empty());
         capabilities.experimental = experimental.cloned();
         capabilities
@@ -329,7 +351,7 @@ impl Features {
             let refusal = unsupported_version(&self.revisions, &params.protocol_version);
             return Err(refusal.into());
         };
-        let capabilities = self.capabilities();
+        let capabilities = self.capabilities(revision);
         let list_changes = SubscriptionFilter::default()
             .with_tools_list_changed(true)
             .with_prompts_list_changed(true)
@@ -368,7 +390,7 @@ impl Features {
         if let Some((_, known)) = known.filter(|(known, _)| *known == revision) {
             return Ok(known.clone());
         }
-        let mut result = DiscoverResult::new(self.revisions.clone(), self.capabilities());
+        let mut result = DiscoverResult::new(self.revisions.clone(), self.capabilities(revision));
         result.instructions.clone_from(&self.instructions);
         result.ttl_ms = Some(self.discover_cache.ttl_ms());
         result.cache_scope = Some(self.discover_cache.scope);
@@ -490,16 +512,15 @@ impl FeatureStates {
         self.frozen.get().map(ArcSwap::load)
     }
 
-    /// Refuses features whose `_meta` has keys that are not for them to set. Those that are served were looked at when they changed.
+    /// Refuses features that cannot be served. Those that are served were looked at when they changed.
     ///
     /// # Errors
-    /// The first such feature.
+    /// The first problem: a key of `_meta` that is not for a feature to set, an extension that lacks what it requires.
     pub(super) fn check(&self) -> Result<()> {
-        let Some(serving) = self.serving() else {
-            return self.peek(Features::check_metadata);
-        };
-        let problem = serving.metadata_problem.as_deref();
-        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
+        match self.serving() {
+            Some(serving) => serving.check(),
+            None => self.peek(Features::check_draft),
+        }
     }
 
     /// Runs `look` with the features as they are, and leaves a draft one.

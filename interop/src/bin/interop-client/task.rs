@@ -16,10 +16,16 @@ use oxmcp::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 use tracing::Instrument;
 
-use crate::person::Person;
+use crate::{
+    login::{replay, revoke},
+    person::Person,
+};
 
 /// What went wrong, in words.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -34,7 +40,7 @@ pub(crate) struct Task {
 }
 
 /// The tasks, and how many words follow each.
-const TASKS: [(&str, usize); 16] = [
+const TASKS: [(&str, usize); 20] = [
     ("--list", 1),
     ("--call", 3),
     ("--many", 4),
@@ -51,6 +57,10 @@ const TASKS: [(&str, usize); 16] = [
     ("--complete", 4),
     ("--trace", 1),
     ("--updated", 3),
+    ("--wait", 1),
+    ("--logins", 1),
+    ("--replay", 4),
+    ("--revoke", 4),
 ];
 
 impl Task {
@@ -147,12 +157,30 @@ impl Task {
                 let update = timeout(TIME_LIMIT, watch.next()).await?;
                 ensure(update.is_some_and(|update| update.uri == *uri), "the end")
             }
+            ("--wait", [seconds]) => {
+                sleep(Duration::from_secs(seconds.parse()?)).await;
+                Ok(())
+            }
+            ("--logins", [count]) => {
+                let logins = person.logins();
+                ensure(
+                    logins == count.parse::<usize>()?,
+                    &format!("{logins} logins"),
+                )
+            }
+            ("--replay", [url, tool, args, text]) => {
+                replay(session, person, [url, tool, args, text]).await
+            }
+            ("--revoke", [issuer, tool, args, text]) => {
+                revoke(session, person, [issuer, tool, args, text]).await
+            }
             _ => Err("it has the wrong number of words".into()),
         }
     }
 }
 
-async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
+/// The call succeeds, and its result has the text in it.
+pub(crate) async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
     let args: Value = read(args)?;
     let result = serde_json::to_value(session.call_tool(tool, args).timeout(TIME_LIMIT).await?)?;
     ensure(
@@ -234,7 +262,7 @@ fn holds(result: &impl serde::Serialize, text: &str) -> Outcome {
     ensure(result.contains(text), &result)
 }
 
-fn ensure(holds: bool, seen: &(impl Display + ?Sized)) -> Outcome {
+pub(crate) fn ensure(holds: bool, seen: &(impl Display + ?Sized)) -> Outcome {
     if holds {
         Ok(())
     } else {

@@ -162,12 +162,6 @@ impl Login {
             registered: OnceLock::new(),
         };
         let discovered = flow.discover().await?;
-        if flow.is_bound(&discovered) {
-            return Err(Error::unsupported(format!(
-                "tokens for {server:?} are to be bound to a key (DPoP), and a login that is begun and finished has none: log in \
-                 by Login::with_redirect"
-            )));
-        }
         let requested = before.as_ref().map(|it| it.requested.clone());
         let requested = requested.unwrap_or_default();
         let scopes = self
@@ -176,6 +170,7 @@ impl Login {
         let client = flow.client(&discovered, uri, &scopes).await?;
         let attempt = flow.authorization(&discovered, &client, uri, &scopes);
         let attempt = attempt.begin()?;
+        let is_bound = flow.is_bound(&discovered);
         if let Some(registered) = flow.registered.into_inner() {
             self.keep_registered(server, &registered).await?;
         }
@@ -187,6 +182,7 @@ impl Login {
         authority.authorization_grant_profiles_supported = None;
         let mut credentials = Credentials::new(authority, Some(client), discovered.resource)?;
         credentials.requested = scopes;
+        credentials.proof_key = is_bound.then_some(proof_key);
         let record = Record {
             expires: now().plus(LIFETIME).seconds(),
             server: server.to_owned(),
@@ -232,6 +228,10 @@ impl Login {
         let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
         let request =
             TokenRequest::authorization_code(&credentials.server, &client, &attempt, code)?;
+        let request = match &credentials.proof_key {
+            Some(key) => request.proof_key(Arc::clone(key)),
+            None => request,
+        };
         let mut tokens = fetch.converse(request).await?;
         if record.is_default {
             // What was got at endpoints that nobody has named is not sent there again.

@@ -120,25 +120,20 @@ impl Authorizer for LoginEngine {
     async fn authorize(&self, request: RequestToAuthorize<'_>) -> Result<HeaderMap> {
         let shared = &self.0;
         shared.load().await?;
-        let Some(tokens) = shared.tokens() else {
+        let Some((mut tokens, mut key)) = shared.tokens_and_key() else {
             return Ok(HeaderMap::new());
         };
-        let tokens = if tokens.expires_within(EARLY, now()) && shared.can_renew() {
+        if tokens.expires_within(EARLY, now()) && shared.can_renew() {
             let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token)).await;
-            match renewed {
-                Ok(()) => shared.tokens().unwrap_or(tokens),
-                // It may be good for a moment yet, and else the server says so.
-                Err(error) => {
-                    tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
-                    tokens
-                }
+            // Where it fails, the token may be good for a moment yet, and else the server says so.
+            if let Err(error) = renewed {
+                tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
+            } else if let Some(new) = shared.tokens_and_key() {
+                (tokens, key) = new;
             }
-        } else {
-            tokens
-        };
+        }
         let nonce = shared.state.lock().nonce.clone();
-        let key = shared.proof_key()?;
-        let possession = Some((&**key, nonce.as_deref()));
+        let possession = key.as_deref().map(|key| (key, nonce.as_deref()));
         let url = request.url.to_string();
         Ok(tokens.headers(request.method, &url, possession, now())?)
     }
@@ -210,16 +205,24 @@ fn token_of(header: Option<&HeaderValue>) -> Option<Secret> {
 
 impl Shared {
     fn tokens(&self) -> Option<Tokens> {
-        let credentials = self.state.lock().credentials.clone();
-        credentials.and_then(|it| it.tokens.clone())
+        self.tokens_and_key().map(|(tokens, _)| tokens)
     }
 
-    fn proof_key(&self) -> Result<&Arc<ProofKey>> {
-        if let Some(key) = self.proof_key.get() {
+    /// The tokens, and the key that they are bound to.
+    fn tokens_and_key(&self) -> Option<(Tokens, Option<Arc<ProofKey>>)> {
+        let credentials = self.state.lock().credentials.clone()?;
+        Some((credentials.tokens.clone()?, credentials.proof_key.clone()))
+    }
+
+    /// The key that new tokens are bound to: that of the login before, which is in the store, or one of this engine.
+    fn proof_key(&self) -> Result<Arc<ProofKey>> {
+        let before = self.state.lock().credentials.clone();
+        let known = before.and_then(|it| it.proof_key.clone());
+        if let Some(key) = known.or_else(|| self.proof_key.get().cloned()) {
             return Ok(key);
         }
         let key = Arc::new(ProofKey::generate()?);
-        Ok(self.proof_key.get_or_init(|| key))
+        Ok(Arc::clone(self.proof_key.get_or_init(|| key)))
     }
 
     /// Whether a login asks nobody.
@@ -337,7 +340,7 @@ impl Shared {
             server: &self.server,
             challenge: challenge.as_ref(),
             before: before.as_deref(),
-            proof_key: self.proof_key()?,
+            proof_key: &self.proof_key()?,
             waits: &self.waits,
             registered: OnceLock::new(),
         };
@@ -388,8 +391,8 @@ impl Shared {
         let resource = before.resource.as_deref();
         let scopes = tokens.scopes.clone();
         let mut request = TokenRequest::refresh(&before.server, client, token, resource, scopes)?;
-        if tokens.token_type == TokenType::DPoP {
-            request = request.proof_key(Arc::clone(self.proof_key()?));
+        if let (TokenType::DPoP, Some(key)) = (tokens.token_type, &before.proof_key) {
+            request = request.proof_key(Arc::clone(key));
         }
         match self.fetch.converse(request).await {
             Ok(new) => {
@@ -442,12 +445,7 @@ impl Shared {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
         let before = before.map(|it| self.key(&it));
-        let mut stored = credentials.clone();
-        // The key that a token is bound to is not stored.
-        stored.tokens = stored
-            .tokens
-            .filter(|it| it.token_type == TokenType::Bearer);
-        let text = stored.to_json();
+        let text = credentials.to_json();
         self.state.lock().credentials = Some(Arc::new(credentials));
         self.login.store.save_boxed(&key, text).await?;
         match before.filter(|before| *before != key) {

@@ -108,11 +108,10 @@ impl Flow<'_> {
             }
             _ => self.without_person(&discovered, &scopes).await?,
         };
-        let request = if self.is_bound(&discovered) {
-            request.proof_key(Arc::clone(self.proof_key))
-        } else {
-            request
-        };
+        let proof_key = self.is_bound(&discovered);
+        let proof_key = proof_key.then(|| Arc::clone(self.proof_key));
+        let bound = proof_key.clone().into_iter();
+        let request = bound.fold(request, TokenRequest::proof_key);
         let mut tokens = self.fetch.converse(request).await?;
         if discovered.is_default {
             // What was got at endpoints that nobody has named is not sent there again.
@@ -122,6 +121,7 @@ impl Flow<'_> {
         let mut credentials = Credentials::new(discovered.server, client, resource)?;
         credentials.requested = scopes;
         credentials.tokens = Some(tokens);
+        credentials.proof_key = proof_key;
         Ok(credentials)
     }
 
@@ -186,7 +186,8 @@ impl Flow<'_> {
         let name = &self.login.client_name;
         options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
         let server = &discovered.server;
-        match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
+        let scopes = self.login.scopes.to_register(scopes, discovered);
+        match choose_client(server, &options, Some(redirect_uri), &scopes, now())? {
             ClientChoice::Ready(client) => Ok(client),
             ClientChoice::Register(registration) => {
                 let client = self.fetch.converse(*registration).await?;

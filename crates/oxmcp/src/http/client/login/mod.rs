@@ -12,7 +12,7 @@
 //! | `browser` | how a person gets to see the page of a login: by an opener, or by this machine's browser and terminal |
 //! | `attempt` | logins of web back ends, begun and finished by two requests |
 //! | `stored` | what a store has: found, listed, and given back |
-//! | `token_store` | where credentials are kept |
+//! | `token_store/` | where credentials are kept |
 
 mod attempt;
 mod authorized_client;
@@ -30,7 +30,9 @@ pub use attempt::LoginAttempt;
 pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};
 pub use settings::{AssertionRequest, Login};
 pub use stored::StoredLogin;
-pub use token_store::{MemoryTokenStore, TokenStore, TokenStoreLock};
+#[cfg(feature = "keyring")]
+pub use token_store::KeyringTokenStore;
+pub use token_store::{FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreLock};
 
 pub(super) use authorized_client::AuthorizedClient;
 pub(super) use authorizer::DynAuthorizer;

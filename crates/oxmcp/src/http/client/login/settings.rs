@@ -385,6 +385,13 @@ impl Login {
     }
 
     /// Where credentials are kept. Default: in memory, for this endpoint alone.
+    ///
+    /// | store | for |
+    /// |---|---|
+    /// | [`MemoryTokenStore`] | tests, and programs that nobody logs in to: client credentials, assertions |
+    /// | [`FileTokenStore`](crate::http::FileTokenStore) | command lines and services: logins outlive the program, and processes share them |
+    /// | `KeyringTokenStore` (feature `keyring`) | programs of a desktop, where files are copied and backed up |
+    /// | a [`TokenStore`] of yours | servers of many users or on many machines: a database that they have already |
     pub fn store(mut self, store: impl TokenStore) -> Self {
         self.store = Arc::new(store);
         self

@@ -52,6 +52,18 @@ async fn a_login_is_finished_by_another_process_than_the_one_that_began_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_is_bound_to_a_key_that_goes_with_the_attempt() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ann = || process(&web, &store).user("ann").dpop();
+    let attempt = ann().begin(MCP).await.unwrap();
+    assert!(attempt.url().contains("dpop_jkt="));
+    let callback = web.agree(attempt.url());
+    ann().finish(attempt.sealed(), callback).await.unwrap();
+    // The server refuses the token without a proof by that key.
+    connect(&web, ann()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_users_share_a_client_and_no_token() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let of = |user: &str| process(&web, &store).user(user);

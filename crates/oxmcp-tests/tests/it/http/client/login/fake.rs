@@ -1,11 +1,12 @@
 //! An MCP server and a strict authorization server, without sockets, with a switch for each fault.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use ::http::{Method, Request, Response};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use oxmcp::{
     Result,
@@ -17,7 +18,7 @@ use tokio::task::yield_now;
 use super::{MCP, REDIRECT};
 
 const AS: &str = "https://as.example";
-const TOKEN: &str = "https://as.example/token";
+pub(super) const TOKEN: &str = "https://as.example/token";
 const REVOKE: &str = "https://as.example/revoke";
 const MOVED: &str = "https://as.example/moved";
 
@@ -36,6 +37,8 @@ pub(super) struct Fake {
     /// The codes that were given, with what their request said.
     codes: Vec<Code>,
     issued: usize,
+    /// The keys that tokens are bound to (DPoP), for each token that is.
+    keys: BTreeMap<String, Value>,
     /// Seconds that tokens live.
     pub(super) expires_in: u64,
     /// The tools that need the scope of their name.
@@ -73,6 +76,7 @@ impl Web {
             refresh: None,
             codes: Vec::new(),
             issued: 0,
+            keys: BTreeMap::new(),
             expires_in: 3600,
             scoped: Vec::new(),
             refuses_all: false,
@@ -98,6 +102,10 @@ impl Web {
             .collect()
     }
 
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        self.fake().answer(request)
+    }
+
     /// A person who agrees: the authorization request as a browser makes it, and where it is redirected.
     pub(super) fn agree(&self, url: &str) -> String {
         self.fake().authorize(url)
@@ -108,7 +116,7 @@ impl HttpClient for Web {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         // Others are polled meanwhile.
         yield_now().await;
-        Ok(self.fake().answer(&request))
+        Ok(self.answer(&request).map(HttpBody::from))
     }
 }
 
@@ -143,13 +151,23 @@ fn decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response<HttpBody> {
-    let body = HttpBody::from(Bytes::from(body.to_string()));
+fn json_answer(status: u16, body: &Value) -> Response<Bytes> {
+    let body = Bytes::from(body.to_string());
     let response = Response::builder().status(status);
     response
         .header("content-type", "application/json")
         .body(body)
         .unwrap()
+}
+
+/// The key of a proof of possession. Proofs are checked where they are made.
+fn proven_key(request: &Request<Bytes>) -> Option<Value> {
+    let proof = request.headers().get("dpop")?.to_str().unwrap();
+    let (header, _) = proof.split_once('.').unwrap();
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap();
+    let header: Value = serde_json::from_slice(&header).unwrap();
+    assert!(header["jwk"]["d"].is_null());
+    Some(header["jwk"].clone())
 }
 
 fn scopes(text: &str) -> BTreeSet<String> {
@@ -173,7 +191,7 @@ impl Fake {
         self.refresh = None;
     }
 
-    fn answer(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn answer(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let url = request.uri().to_string();
         let body = std::str::from_utf8(request.body()).unwrap();
         match url.as_str() {
@@ -219,15 +237,20 @@ impl Fake {
                 json_answer(status, &json!({}))
             }
             TOKEN if self.has_moved => json_answer(503, &json!({})),
-            TOKEN | MOVED => self.token(body),
+            TOKEN | MOVED => self.token(body, proven_key(request)),
             _ => panic!("{url} is asked"),
         }
     }
 
-    fn mcp(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn mcp(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let header = request.headers().get("authorization");
         let header = header.map(|it| it.to_str().unwrap()).unwrap_or_default();
-        let token = header.strip_prefix("Bearer ").unwrap_or_default();
+        let (scheme, token) = header.split_once(' ').unwrap_or_default();
+        if let Some(key) = self.keys.get(token) {
+            assert_eq!((scheme, proven_key(request).as_ref()), ("DPoP", Some(key)));
+        } else {
+            assert!(matches!(scheme, "" | "Bearer"), "{scheme}");
+        }
         let challenge = |status: u16, challenge: &str| {
             let mut response = json_answer(status, &json!({}));
             let challenge = challenge.parse().unwrap();
@@ -266,10 +289,7 @@ impl Fake {
                 json!({"content": []})
             }
             _ => {
-                return Response::builder()
-                    .status(202)
-                    .body(Bytes::new().into())
-                    .unwrap();
+                return Response::builder().status(202).body(Bytes::new()).unwrap();
             }
         };
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -301,7 +321,7 @@ impl Fake {
         format!("{REDIRECT}?code={code}&state={state}&iss=https%3A%2F%2Fas.example")
     }
 
-    fn token(&mut self, body: &str) -> Response<HttpBody> {
+    fn token(&mut self, body: &str, key: Option<Value>) -> Response<Bytes> {
         let get = parameters(body);
         let grant = get("grant_type");
         self.log.push(grant.clone());
@@ -324,7 +344,9 @@ impl Fake {
         } else {
             // A token that was used is used by a thief: all of its family end.
             let good = self.refresh.take();
-            let Some((_, scopes)) = good.filter(|(good, _)| *good == get("refresh_token")) else {
+            let is_good =
+                |good: &str| good == get("refresh_token") && self.keys.get(good) == key.as_ref();
+            let Some((_, scopes)) = good.filter(|(good, _)| is_good(good)) else {
                 self.expire();
                 return refused("invalid_grant");
             };
@@ -337,9 +359,16 @@ impl Fake {
         );
         self.good.push((access.clone(), scopes.clone()));
         self.refresh = Some((refresh.clone(), scopes));
+        let token_type = if let Some(key) = key {
+            let tokens = [access.clone(), refresh.clone()];
+            self.keys.extend(tokens.map(|it| (it, key.clone())));
+            "DPoP"
+        } else {
+            "Bearer"
+        };
         let answer = json!({
             "access_token": access,
-            "token_type": "Bearer",
+            "token_type": token_type,
             "expires_in": self.expires_in,
             "refresh_token": refresh,
         });

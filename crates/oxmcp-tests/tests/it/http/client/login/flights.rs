@@ -5,7 +5,7 @@ use oxmcp::http::{Login, MemoryTokenStore, TokenStore};
 
 use super::*;
 
-const WHOLE: [&str; 5] = [
+pub(super) const WHOLE: [&str; 5] = [
     "resource metadata",
     "metadata",
     "register",

@@ -5,11 +5,12 @@ mod begun;
 mod fake;
 mod flights;
 mod refusals;
+mod token_store;
 
 use oxmcp::{
     Client, ClientSession, Error, Result, Revision,
     auth::AuthError,
-    http::{Endpoint, Login},
+    http::{Endpoint, HttpClient, Login},
 };
 use serde_json::json;
 
@@ -27,7 +28,7 @@ fn agreeing(web: &Web) -> Login {
     })
 }
 
-async fn connect(web: &Web, login: Login) -> Result<ClientSession> {
+async fn connect(web: &(impl HttpClient + Clone), login: Login) -> Result<ClientSession> {
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     // Its GET would log in, too.
     let endpoint = endpoint.standalone_stream(false).login(login);
