@@ -214,15 +214,13 @@ impl Shared {
         Some((credentials.tokens.clone()?, credentials.proof_key.clone()))
     }
 
-    /// The key that new tokens are bound to: that of the login before, which is in the store, or one of this engine.
-    fn proof_key(&self) -> Result<Arc<ProofKey>> {
-        let before = self.state.lock().credentials.clone();
-        let known = before.and_then(|it| it.proof_key.clone());
-        if let Some(key) = known.or_else(|| self.proof_key.get().cloned()) {
+    /// The key of new logins. Those that are there bring their own.
+    fn proof_key(&self) -> Result<&Arc<ProofKey>> {
+        if let Some(key) = self.proof_key.get() {
             return Ok(key);
         }
         let key = Arc::new(ProofKey::generate()?);
-        Ok(Arc::clone(self.proof_key.get_or_init(|| key)))
+        Ok(self.proof_key.get_or_init(|| key))
     }
 
     /// Whether a login asks nobody.
@@ -340,7 +338,7 @@ impl Shared {
             server: &self.server,
             challenge: challenge.as_ref(),
             before: before.as_deref(),
-            proof_key: &self.proof_key()?,
+            proof_key: self.proof_key()?,
             waits: &self.waits,
             registered: OnceLock::new(),
         };

@@ -8,10 +8,12 @@ use oxmcp_auth::{Secret, client::CredentialKey};
 use super::{
     app_folder::logins_of,
     login_files::{LoginFiles, blocking},
-    seal::{KEY, open, random, seal},
     store::{TokenStore, TokenStoreLock},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    session::sealing::{Bound, KeyRing, StateKey, open, random, seal},
+};
 
 /// The user of the one entry.
 const ENTRY: &str = "oxmcp logins";
@@ -78,7 +80,7 @@ impl KeyringTokenStore {
     }
 
     /// The key that seals, if there is one.
-    fn secret(&self) -> Result<Option<[u8; KEY]>> {
+    fn key(&self) -> Result<Option<StateKey>> {
         match self.entry()?.get_secret() {
             Ok(secret) => {
                 let foreign = |_| {
@@ -88,7 +90,8 @@ impl KeyringTokenStore {
                         self.service
                     ))
                 };
-                secret.try_into().map_err(foreign).map(Some)
+                let secret = secret.try_into().map_err(foreign)?;
+                Ok(Some(StateKey::new(secret)))
             }
             Err(keyring_core::Error::NoEntry) => Ok(None),
             Err(error) => Err(self.failed(error)),
@@ -96,14 +99,14 @@ impl KeyringTokenStore {
     }
 
     /// The key that seals, which is made where there is none.
-    fn secret_or_new(&self) -> Result<[u8; KEY]> {
-        if let Some(secret) = self.secret()? {
-            return Ok(secret);
+    fn key_or_new(&self) -> Result<StateKey> {
+        if let Some(key) = self.key()? {
+            return Ok(key);
         }
         let secret = random()?;
         let kept = self.entry()?.set_secret(&secret);
         kept.map_err(|error| self.failed(error))?;
-        Ok(secret)
+        Ok(StateKey::new(secret))
     }
 
     /// The keyring's error, of which only some say nothing of what is kept.
@@ -124,6 +127,18 @@ impl KeyringTokenStore {
     }
 }
 
+/// What credentials are bound to: those of another key do not open in their place.
+fn bound<T>(key: &CredentialKey, sealing: impl FnOnce(Bound<'_>) -> T) -> T {
+    sealing(Bound {
+        purpose: b"oxmcp login",
+        parts: &[
+            key.user.as_bytes(),
+            key.issuer.as_bytes(),
+            key.resource.as_bytes(),
+        ],
+    })
+}
+
 impl TokenStore for KeyringTokenStore {
     async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
         let Some(sealed) = self.files.load(key).await? else {
@@ -131,7 +146,11 @@ impl TokenStore for KeyringTokenStore {
         };
         let (store, key) = (self.clone(), key.clone());
         blocking(move || {
-            let text = store.secret()?.and_then(|it| open(it, &key, &sealed));
+            let opened = store.key()?.and_then(|of| {
+                let keys = KeyRing::new(vec![of]);
+                bound(&key, |bound| open(sealed.expose(), bound, &keys)).ok()
+            });
+            let text = opened.and_then(|it| String::from_utf8(it).ok().map(Secret::new));
             if text.is_none() {
                 tracing::warn!(
                     "stored credentials do not open with the key in the keyring, and are left out: log in again"
@@ -145,7 +164,12 @@ impl TokenStore for KeyringTokenStore {
     async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
         let (store, of) = (self.clone(), key.clone());
         // Nobody else makes a key meanwhile.
-        let sealed = move || seal(store.secret_or_new()?, &of, &text);
+        let sealed = move || {
+            let (key, nonce, text) = (store.key_or_new()?, random()?, text.expose().as_bytes());
+            let sealed = bound(&of, |bound| seal(text, bound, &key, nonce));
+            let too_long = || Error::limit("the credentials are too long to be sealed");
+            sealed.map(Secret::new).ok_or_else(too_long)
+        };
         self.files.save(key, sealed).await
     }
 

@@ -14,11 +14,13 @@ use std::{
 
 use oxmcp_auth::{Secret, client::CredentialKey};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 
 use super::file_lock::FileLock;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    session::sealing::sha256,
+};
 
 /// The form of files that this release writes.
 const VERSION: u32 = 1;
@@ -284,16 +286,16 @@ fn failed(path: &Path, error: &io::Error) -> Error {
 
 /// The digest of texts, of which no two lists look alike.
 fn digest<const N: usize>(texts: [&str; N]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    for text in texts {
-        digest.update((text.len() as u64).to_le_bytes());
-        digest.update(text);
-    }
-    digest.finalize().into()
+    let lengths = texts.map(|it| (it.len() as u64).to_le_bytes());
+    let parts = lengths.iter().zip(texts);
+    let parts: Vec<_> = parts
+        .flat_map(|(length, it)| [&length[..], it.as_bytes()])
+        .collect();
+    sha256(&parts)
 }
 
 /// The digest of a key.
-pub(super) fn digest_of(key: &CredentialKey) -> [u8; 32] {
+fn digest_of(key: &CredentialKey) -> [u8; 32] {
     digest([&key.user, &key.issuer, &key.resource])
 }
 

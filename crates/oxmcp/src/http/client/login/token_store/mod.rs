@@ -6,7 +6,6 @@
 //! | `memory` | a store in memory |
 //! | `file` | a store in files |
 //! | `keyring` | a store in files that are sealed with a key of the operating system's keyring |
-//! | `seal` | the cipher of sealed credentials |
 //! | `login_files` | the files of logins in their folder: names, contents, rights, atomic writes |
 //! | `file_lock` | a lock of a file, across processes |
 //! | `app_folder` | the folder in which a program keeps its state |
@@ -18,8 +17,6 @@ mod file_lock;
 mod keyring;
 mod login_files;
 mod memory;
-#[cfg(feature = "keyring")]
-mod seal;
 mod store;
 
 pub use file::FileTokenStore;
