@@ -19,8 +19,8 @@ use oxmcp::{
 use tokio::time::sleep;
 
 use crate::{
+    call::{Outcome, call, ensure},
     person::{Person, browse},
-    task::{Outcome, call, ensure},
 };
 
 const DOCUMENTS: &str = "https://client.example";

@@ -37,6 +37,7 @@
     reason = "a program for the terminal"
 )]
 
+mod call;
 mod login;
 mod person;
 mod task;
@@ -46,8 +47,9 @@ use std::{env, process::ExitCode};
 use oxmcp::{Command, Revision, http::Endpoint};
 use serde_json::{Value, json};
 
+use call::Outcome;
 use person::Person;
-use task::{Outcome, Task};
+use task::Task;
 
 #[tokio::main]
 async fn main() -> ExitCode {

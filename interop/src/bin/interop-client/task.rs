@@ -1,7 +1,6 @@
 //! Tasks of the client, and the outcome that each must have.
 
 use std::{
-    fmt::Display,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +13,6 @@ use oxmcp::{
     ClientSession,
     protocol::{ElicitAction, ElicitResult, LoggingLevel},
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::{
     sync::Notify,
@@ -23,15 +21,10 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
+    call::{Outcome, TIME_LIMIT, call, ensure, is_error, read},
     login::{replay, revoke},
     person::Person,
 };
-
-/// What went wrong, in words.
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-/// For one call; those that take longer are stuck.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A task, with its words.
 pub(crate) struct Task {
@@ -179,16 +172,6 @@ impl Task {
     }
 }
 
-/// The call succeeds, and its result has the text in it.
-pub(crate) async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
-    let args: Value = read(args)?;
-    let result = serde_json::to_value(session.call_tool(tool, args).timeout(TIME_LIMIT).await?)?;
-    ensure(
-        !is_error(&result) && result.to_string().contains(text),
-        &result,
-    )
-}
-
 async fn fail(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
     let args: Value = read(args)?;
     match session.call_tool(tool, args).timeout(TIME_LIMIT).await {
@@ -249,23 +232,7 @@ async fn listed(session: &ClientSession, uri: &str) -> Outcome {
     ensure(listed.iter().any(|it| it == uri), &listed.join(", "))
 }
 
-fn read<T: DeserializeOwned>(json: &str) -> Outcome<T> {
-    serde_json::from_str(json).map_err(|error| format!("{json} does not fit: {error}").into())
-}
-
-fn is_error(result: &Value) -> bool {
-    result.get("isError").is_some_and(|flag| flag == true)
-}
-
 fn holds(result: &impl serde::Serialize, text: &str) -> Outcome {
     let result = serde_json::to_string(result)?;
     ensure(result.contains(text), &result)
-}
-
-pub(crate) fn ensure(holds: bool, seen: &(impl Display + ?Sized)) -> Outcome {
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("saw {seen}").into())
-    }
 }

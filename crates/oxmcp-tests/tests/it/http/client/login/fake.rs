@@ -43,6 +43,8 @@ pub(super) struct Fake {
     pub(super) expires_in: u64,
     /// The tools that need the scope of their name.
     pub(super) scoped: Vec<&'static str>,
+    /// The scopes that the client is registered for.
+    registered: BTreeSet<String>,
     /// Whether no token is good enough.
     pub(super) refuses_all: bool,
     /// Whether the authorization server answers with another's `state`.
@@ -79,6 +81,7 @@ impl Web {
             keys: BTreeMap::new(),
             expires_in: 3600,
             scoped: Vec::new(),
+            registered: BTreeSet::new(),
             refuses_all: false,
             breaks_state: false,
             withholds: false,
@@ -200,7 +203,7 @@ impl Fake {
                 self.log.push("resource metadata".to_owned());
                 json_answer(
                     200,
-                    &json!({"resource": MCP, "authorization_servers": [AS]}),
+                    &json!({"resource": MCP, "authorization_servers": [AS], "scopes_supported": self.scoped}),
                 )
             }
             "https://as.example/.well-known/oauth-authorization-server" => {
@@ -223,6 +226,7 @@ impl Fake {
                 self.log.push("register".to_owned());
                 let metadata: Value = serde_json::from_str(body).unwrap();
                 assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
+                self.registered = scopes(metadata["scope"].as_str().unwrap());
                 json_answer(201, &json!({"client_id": "registered"}))
             }
             REVOKE => {
@@ -301,6 +305,8 @@ impl Fake {
         assert_eq!(endpoint, "https://as.example/authorize");
         let get = parameters(query);
         self.log.push(format!("authorize {}", get("scope")));
+        let is_registered = scopes(&get("scope")).is_subset(&self.registered);
+        assert!(is_registered || get("client_id") != "registered");
         assert_eq!(get("response_type"), "code");
         assert_eq!(get("redirect_uri"), REDIRECT);
         assert_eq!(get("resource"), MCP);
