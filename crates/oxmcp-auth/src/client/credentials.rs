@@ -9,9 +9,8 @@ use super::{
 use crate::{
     error::{AuthError, AuthErrorKind, Result},
     metadata::authorization_server::AuthorizationServerMetadata,
-    random::unguessable,
     scope::ScopeSet,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 

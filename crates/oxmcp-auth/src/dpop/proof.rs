@@ -8,8 +8,7 @@ use serde::Serialize;
 use crate::{
     error::Result,
     jose::{Algorithm, SigningKey, base64url},
-    random::unguessable,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 
