@@ -75,8 +75,36 @@ fn key() -> Outcome<Arc<SigningKey>> {
     Ok(Arc::new(key.with_key_id("client")))
 }
 
+/// Does a task that says something of logins.
+pub(crate) async fn run(
+    task: (&str, &[&str]),
+    session: &ClientSession,
+    person: &Person,
+) -> Outcome {
+    match task {
+        ("--wait", [seconds]) => {
+            sleep(Duration::from_secs(seconds.parse()?)).await;
+            Ok(())
+        }
+        ("--logins", [count]) => {
+            let logins = person.logins();
+            ensure(
+                logins == count.parse::<usize>()?,
+                &format!("{logins} logins"),
+            )
+        }
+        ("--replay", [url, tool, args, text]) => {
+            replay(session, person, [url, tool, args, text]).await
+        }
+        ("--revoke", [issuer, tool, args, text]) => {
+            revoke(session, person, [issuer, tool, args, text]).await
+        }
+        _ => Err("it has the wrong number of words".into()),
+    }
+}
+
 /// Somebody has a copy of the tokens, and uses it when they were refreshed already.
-pub(crate) async fn replay(
+async fn replay(
     session: &ClientSession,
     person: &Person,
     [url, tool, args, text]: [&str; 4],
@@ -113,7 +141,7 @@ async fn copy(store: &MemoryTokenStore) -> Outcome<MemoryTokenStore> {
 
 /// The access token is revoked, and with it the refresh token, as the issuer has it. What the server has learnt of the token before
 /// does not hold for long.
-pub(crate) async fn revoke(
+async fn revoke(
     session: &ClientSession,
     person: &Person,
     [issuer, tool, args, text]: [&str; 4],

@@ -1,11 +1,8 @@
 //! Tasks of the client, and the outcome that each must have.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use futures_util::future::join_all;
@@ -14,15 +11,12 @@ use oxmcp::{
     protocol::{ElicitAction, ElicitResult, LoggingLevel},
 };
 use serde_json::{Map, Value};
-use tokio::{
-    sync::Notify,
-    time::{sleep, timeout},
-};
+use tokio::{sync::Notify, time::timeout};
 use tracing::Instrument;
 
 use crate::{
     call::{Outcome, TIME_LIMIT, call, ensure, is_error, read},
-    login::{replay, revoke},
+    login,
     person::Person,
 };
 
@@ -150,24 +144,7 @@ impl Task {
                 let update = timeout(TIME_LIMIT, watch.next()).await?;
                 ensure(update.is_some_and(|update| update.uri == *uri), "the end")
             }
-            ("--wait", [seconds]) => {
-                sleep(Duration::from_secs(seconds.parse()?)).await;
-                Ok(())
-            }
-            ("--logins", [count]) => {
-                let logins = person.logins();
-                ensure(
-                    logins == count.parse::<usize>()?,
-                    &format!("{logins} logins"),
-                )
-            }
-            ("--replay", [url, tool, args, text]) => {
-                replay(session, person, [url, tool, args, text]).await
-            }
-            ("--revoke", [issuer, tool, args, text]) => {
-                revoke(session, person, [issuer, tool, args, text]).await
-            }
-            _ => Err("it has the wrong number of words".into()),
+            (flag, words) => login::run((flag, words), session, person).await,
         }
     }
 }
