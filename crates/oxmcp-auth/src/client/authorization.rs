@@ -10,9 +10,8 @@ use super::{
 use crate::{
     error::{AuthError, Result},
     jose::base64url,
-    random::unguessable,
     scope::ScopeSet,
-    secret::Secret,
+    secret::{Secret, unguessable},
     url_rules::parse,
 };
 

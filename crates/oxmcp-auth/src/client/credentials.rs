@@ -12,9 +12,8 @@ use crate::{
     dpop::ProofKey,
     error::{AuthError, AuthErrorKind, Result},
     metadata::authorization_server::AuthorizationServerMetadata,
-    random::unguessable,
     scope::ScopeSet,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 

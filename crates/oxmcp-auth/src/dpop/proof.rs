@@ -9,8 +9,7 @@ use zeroize::Zeroizing;
 use crate::{
     error::{AuthError, Result},
     jose::{Algorithm, SigningKey, base64url},
-    random::unguessable,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 

@@ -1,5 +1,7 @@
 //! Issuers whose tokens are verified by their keys.
 
+use std::sync::Arc;
+
 use super::{key_cache::KeySource, verified_token::VerifiedToken};
 use crate::{
     error::{AuthError, Result},
@@ -49,7 +51,7 @@ impl TrustedIssuer {
     /// Its keys are these, and do not change.
     #[must_use]
     pub fn keys(mut self, keys: Jwks) -> Self {
-        self.source = KeySource::Fixed(keys);
+        self.source = KeySource::Fixed(Arc::new(keys));
         self
     }
 

@@ -187,11 +187,16 @@ impl Client {
     }
 
     /// Adds an extension: the client declares it to servers, and takes its notifications; from legacy servers its requests,
-    /// too. What is wrong with it is reported when the client connects. See [`extension`](crate::extension).
+    /// too. Its middleware comes inside that which is there. What is wrong with it is reported when the client connects, and nothing
+    /// of it is added then. See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
         let mut added = Ok(());
-        self.change(|features| added = features.extensions.add(extension, Side::Client));
+        self.change(|features| {
+            let extension = features.extensions.add(extension, Side::Client);
+            added =
+                extension.map(|it| it.push_layers(&mut features.incoming, &mut features.outgoing));
+        });
         if let Err(problem) = added {
             self.report(problem);
         }
@@ -230,7 +235,7 @@ impl Client {
     pub(crate) fn check(&self) -> Result<()> {
         match &*self.0.problem.lock() {
             Some(problem) => Err(Error::misuse(problem.message().to_owned())),
-            None => Ok(()),
+            None => self.features().check(),
         }
     }
 

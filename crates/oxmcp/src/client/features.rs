@@ -14,6 +14,7 @@ use oxmcp_protocol::{
 use crate::{
     client::handlers::arguments::ErasedHandler,
     debug::opaque_debug,
+    error::Result,
     extension::registry::Extensions,
     limits::Limits,
     session::{connection::Connection, middleware::next::Stack, task::BoxFuture},
@@ -101,8 +102,18 @@ impl Features {
             .with_resources_list_changed(self.notifications.resources_changed.is_some())
     }
 
-    /// The capabilities that the client declares: those that it has handlers for.
-    pub(crate) fn capabilities(&self) -> ClientCapabilities {
+    /// Refuses extensions that lack what they require.
+    ///
+    /// # Errors
+    /// The first thing that is missing.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut extensions = self.extensions.clone();
+        extensions.note_unmet(&self.capabilities(Revision::LATEST));
+        extensions.check_requirements()
+    }
+
+    /// The capabilities that the client declares in a revision: those that it has handlers for.
+    pub(crate) fn capabilities(&self, revision: Revision) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.on_elicit.is_some() || self.on_elicit_url.is_some() {
             let elicitation = capabilities
@@ -119,7 +130,7 @@ impl Features {
             roots.list_changed = true;
             capabilities.roots = Some(roots);
         }
-        capabilities.extensions = self.extensions.declared();
+        capabilities.extensions = self.extensions.declared(revision);
         capabilities
     }
 }

@@ -202,7 +202,12 @@ impl ClientSession {
                 extensions.may_send(table, name, revision, declared)
             }
             // The server itself will say what it lacks.
-            None => extensions.may_send(table, name, revision, extensions.declared().as_ref()),
+            None => extensions.may_send(
+                table,
+                name,
+                revision,
+                extensions.declared(revision).as_ref(),
+            ),
         }
     }
 
@@ -385,7 +390,7 @@ impl SessionState {
     /// The `_meta` that a modern request must carry, and the capabilities in it.
     pub(crate) fn envelope(&self, revision: Revision) -> (Meta, ClientCapabilities) {
         let features = self.client.features();
-        let mut declared = features.capabilities();
+        let mut declared = features.capabilities(revision);
         declared.project(revision);
         let mut info = features.info.clone();
         info.project(revision);

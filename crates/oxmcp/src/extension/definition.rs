@@ -18,8 +18,24 @@ use crate::{
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerFuture},
+        middleware::{MiddlewareLayer, next::Stack},
     },
 };
+
+/// The member of the settings that names the revision of an extension.
+pub(super) const REVISION: &str = "revision";
+
+/// Whether a peer may declare a revision of an extension.
+type RevisionCheck = Arc<dyn Fn(Option<&str>) -> bool + Send + Sync>;
+
+/// What an extension needs of its own side.
+#[derive(Clone)]
+pub(super) enum Requirement {
+    /// Another extension, by its identifier.
+    Extension(String),
+    /// A capability, by its path.
+    Capability(String),
+}
 
 /// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
 /// [`Client::extension`](crate::Client::extension).
@@ -39,6 +55,14 @@ pub struct Extension {
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
     pub(super) headers: Vec<MirroredHeader>,
+    /// What this side must have beside it.
+    pub(super) requirements: Vec<Requirement>,
+    /// The revisions of the extension that the peer may declare. `None` means the same as this side's.
+    pub(super) accepted: Option<RevisionCheck>,
+    /// The first revision of the protocol that has it as a part of its own.
+    pub(super) core_from: Option<Revision>,
+    incoming: Vec<Arc<dyn MiddlewareLayer>>,
+    outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first thing that is wrong with it.
     pub(super) problem: Option<String>,
 }
@@ -66,6 +90,11 @@ impl Extension {
             result_types: Vec::new(),
             meta_keys: Vec::new(),
             headers: Vec::new(),
+            requirements: Vec::new(),
+            accepted: None,
+            core_from: None,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
             problem,
         }
     }
@@ -75,9 +104,126 @@ impl Extension {
     #[must_use]
     pub fn settings(mut self, settings: impl Serialize) -> Self {
         match serde_json::to_value(settings) {
-            Ok(Value::Object(settings)) => self.settings = settings,
+            Ok(Value::Object(mut settings)) => {
+                if let Some(revision) = self.settings.remove(REVISION) {
+                    settings.entry(REVISION).or_insert(revision);
+                }
+                self.settings = settings;
+            }
             _ => self.report("its settings must be a JSON object".into()),
         }
+        self
+    }
+
+    /// The revision of the extension that this side declares: the member `revision` of its settings. Without it the first
+    /// revision is meant, which has no name.
+    ///
+    /// A peer that declares another revision than this side counts as one that has not declared the extension, unless
+    /// [`accepts_revision`](Self::accepts_revision) says otherwise.
+    ///
+    /// ```
+    /// use oxmcp::Extension;
+    ///
+    /// // Peers of the first revision are served, too.
+    /// let clock = Extension::new("com.example/clock")
+    ///     .revision("2026-09")
+    ///     .accepts_revision(|declared| matches!(declared, None | Some("2026-09")));
+    /// # let _ = clock;
+    /// ```
+    #[must_use]
+    pub fn revision(mut self, revision: impl Into<String>) -> Self {
+        let revision = Value::String(revision.into());
+        self.settings.insert(REVISION.to_owned(), revision);
+        self
+    }
+
+    /// Decides which revisions of the extension a peer may declare. `None` is the first one, which has no name.
+    #[must_use]
+    pub fn accepts_revision(
+        mut self,
+        accepts: impl Fn(Option<&str>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.accepted = Some(Arc::new(accepts));
+        self
+    }
+
+    /// Says that this side must have another extension, too. The order in which they are added means nothing: it is checked
+    /// before anything is served or a connection is made, and [`Server::check`](crate::Server::check) names both where it is
+    /// missing. Where an extension is added to a server that serves already, its methods are refused with
+    /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR) until what it requires is there.
+    ///
+    /// What the peer must have is another matter: see [`requires_client`](Self::requires_client).
+    #[must_use]
+    pub fn requires(mut self, extension: impl Into<String>) -> Self {
+        self.requirements
+            .push(Requirement::Extension(extension.into()));
+        self
+    }
+
+    /// Says that this side must declare a capability of the protocol, as [`requires`](Self::requires) does of an extension:
+    /// `tools`, or with a dot a part of one, `resources.subscribe`.
+    /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Server, Tool};
+    ///
+    /// let skills = || Extension::new("com.example/skills").requires_capability("tools");
+    /// let error = Server::new("s", "1.0.0").extension(skills()).check().unwrap_err();
+    /// assert!(error.to_string().contains("com.example/skills requires the capability tools"));
+    ///
+    /// let tool = Tool::new("now", "Tell the time", || async { "ten past two" });
+    /// assert!(Server::new("s", "1.0.0").extension(skills()).tool(tool).check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn requires_capability(mut self, path: impl Into<String>) -> Self {
+        self.requirements.push(Requirement::Capability(path.into()));
+        self
+    }
+
+    /// Says that the protocol has taken over what the extension does: from this revision of the protocol on it is not declared,
+    /// and its methods and notifications are those of the older revisions, whatever their own ranges say.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Revision};
+    /// # use oxmcp::protocol::{EmptyParams, EmptyResult, Method};
+    /// # struct Wind;
+    /// # impl Method for Wind { const NAME: &'static str = "clock/wind"; type Params = EmptyParams; type Result = EmptyResult; }
+    ///
+    /// // Up to 2025-11-25 it is negotiated.
+    /// let clock = Extension::new("com.example/clock")
+    ///     .core_from(Revision::V2026_07_28)
+    ///     .method::<Wind, _>(.., || async { EmptyResult::default() });
+    /// # let _ = clock;
+    /// ```
+    #[must_use]
+    pub fn core_from(mut self, revision: Revision) -> Self {
+        self.core_from = Some(revision);
+        self
+    }
+
+    /// Adds a middleware for what arrives. Its place is where the extension is added: inside the layers, and the extensions with
+    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the order.
+    /// See [`middleware`](crate::session::middleware).
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Server, middleware};
+    ///
+    /// let quota = Extension::new("com.example/quota").layer(middleware::from_fn(|request, next| next.run(request)));
+    /// let log = middleware::from_fn(|request, next| next.run(request));
+    /// // What is refused by the quota is logged, too.
+    /// let server = Server::new("s", "1.0.0").layer(log).extension(quota);
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn layer(mut self, layer: impl MiddlewareLayer) -> Self {
+        self.incoming.push(Arc::new(layer));
+        self
+    }
+
+    /// Adds a middleware for what is sent, as [`layer`](Self::layer) does for what arrives.
+    #[must_use]
+    pub fn outgoing_layer(mut self, layer: impl MiddlewareLayer) -> Self {
+        self.outgoing.push(Arc::new(layer));
         self
     }
 
@@ -347,6 +493,33 @@ impl Extension {
             self.report(format!("{name} is in no revision"));
         }
         revisions
+    }
+
+    /// Adds its middleware inside that which is there.
+    pub(crate) fn push_layers(&self, incoming: &mut Stack, outgoing: &mut Stack) {
+        for layer in &self.incoming {
+            incoming.push_shared(Arc::clone(layer));
+        }
+        for layer in &self.outgoing {
+            outgoing.push_shared(Arc::clone(layer));
+        }
+    }
+
+    /// Leaves it the revisions that do not have it as a part of their own.
+    pub(super) fn cut_core(&mut self) {
+        let Some(first) = self.core_from else { return };
+        let core = Revision::within(&(first..));
+        let names = self.methods.iter_mut().map(|it| &mut it.name);
+        let names = names.chain(self.notifications.iter_mut().map(|it| &mut it.name));
+        for name in names.chain(&mut self.sent) {
+            name.revisions.retain(|it| !core.contains(it));
+        }
+    }
+
+    /// Whether a revision of the protocol has it as a part of its own.
+    pub(super) fn is_core_in(&self, revision: Revision) -> bool {
+        let core = self.core_from.map(|first| Revision::within(&(first..)));
+        core.is_some_and(|core| core.contains(&revision))
     }
 
     /// Keeps a problem, which is reported when a server or client connects. The first counts.

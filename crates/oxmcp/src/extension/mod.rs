@@ -42,12 +42,14 @@
 // | `definition` | [`Extension`], the builder of what one side does |
 // | `handlers` | the handlers, and the erasure of their types |
 // | `functions` | methods that are functions, without types of their own |
+// | `requirements` | what extensions need of their own side, and which revisions of them a peer may declare |
 // | `registry` | the extensions of a server or a client, and sending their notifications |
 
 mod definition;
 mod functions;
 mod handlers;
 pub(crate) mod registry;
+mod requirements;
 
 pub use definition::Extension;
 pub use functions::{IntoMethodResult, MethodArguments};

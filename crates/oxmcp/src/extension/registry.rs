@@ -25,14 +25,19 @@ use crate::{
 
 /// The extensions of a server or a client, which do not contradict each other nor the protocol.
 #[derive(Clone, Default)]
-pub(crate) struct Extensions(Vec<Arc<Extension>>);
+pub(crate) struct Extensions {
+    pub(super) all: Vec<Arc<Extension>>,
+    /// Those that lack what they require, each with what that is.
+    pub(super) unmet: Vec<(Arc<str>, String)>,
+}
 
 impl Extensions {
-    /// Adds an extension to those of one side.
+    /// Adds an extension to those of one side, and returns it.
     ///
     /// # Errors
-    /// Says what is wrong with it.
-    pub(crate) fn add(&mut self, extension: Extension, side: Side) -> Result<()> {
+    /// Says what is wrong with it. Then nothing of it was added.
+    pub(crate) fn add(&mut self, mut extension: Extension, side: Side) -> Result<Arc<Extension>> {
+        extension.cut_core();
         let id = &extension.id;
         let problem = extension.problem.clone();
         let problem = problem.or_else(|| replaces_core(&extension, side));
@@ -44,13 +49,14 @@ impl Extensions {
                 problem
             }));
         }
-        self.0.push(Arc::new(extension));
-        Ok(())
+        let extension = Arc::new(extension);
+        self.all.push(Arc::clone(&extension));
+        Ok(extension)
     }
 
     /// The first name or key that another extension has, too.
     fn clash(&self, new: &Extension) -> Option<String> {
-        for old in &self.0 {
+        for old in &self.all {
             let id = &old.id;
             if old.id == new.id && new.is_named() {
                 return Some("it was added twice".to_owned());
@@ -76,9 +82,10 @@ impl Extensions {
         None
     }
 
-    /// The `extensions` of the capabilities. `None` where there are none.
-    pub(crate) fn declared(&self) -> Option<JsonObject> {
-        let declared = self.0.iter().filter(|it| it.is_named());
+    /// The `extensions` of the capabilities in a revision. `None` where there are none.
+    pub(crate) fn declared(&self, revision: Revision) -> Option<JsonObject> {
+        let declared = self.all.iter().filter(|it| it.is_named());
+        let declared = declared.filter(|it| !it.is_core_in(revision));
         let declared = declared.map(|it| (it.id.to_string(), Value::Object(it.settings.clone())));
         let declared: JsonObject = declared.collect();
         (!declared.is_empty()).then_some(declared)
@@ -89,9 +96,10 @@ impl Extensions {
     /// # Errors
     /// Where there is none, or the client would have had to declare the extension.
     pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&ServedMethod> {
-        for extension in &self.0 {
+        for extension in &self.all {
             let mut served = extension.methods.iter();
             if let Some(served) = served.find(|it| it.name.is_in(name, cx.revision())) {
+                self.check_met(extension)?;
                 return extension.check(cx).map(|()| served);
             }
         }
@@ -101,7 +109,7 @@ impl Extensions {
     /// Whether there is a method of this name in a revision.
     #[cfg(feature = "http-server")]
     pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {
-        let mut served = self.0.iter().flat_map(|extension| &extension.methods);
+        let mut served = self.all.iter().flat_map(|extension| &extension.methods);
         served.any(|it| it.name.is_in(name, revision))
     }
 
@@ -111,7 +119,7 @@ impl Extensions {
         &'a self,
         method: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let extensions = self.0.iter();
+        let extensions = self.all.iter();
         extensions.flat_map(move |extension| extension.headers_of(method))
     }
 
@@ -122,9 +130,15 @@ impl Extensions {
         name: &str,
         params: Text<'_>,
     ) -> Option<BoxFuture<()>> {
-        let mut notifications = self.0.iter().flat_map(|extension| &extension.notifications);
-        let notifications = notifications.find(|it| it.name.is_in(name, cx.revision()))?;
-        (notifications.handler)(cx, params)
+        let revision = cx.revision();
+        let mut extensions = self.all.iter().map(|it| (it, &it.notifications));
+        let (extension, served) = extensions.find_map(|(extension, notifications)| {
+            let mut notifications = notifications.iter();
+            let served = notifications.find(|it| it.name.is_in(name, revision))?;
+            Some((extension, served))
+        })?;
+        self.check_met(extension).ok()?;
+        (served.handler)(cx, params)
     }
 
     /// The keys of a filter that are granted. Unknown keys are left out.
@@ -137,6 +151,10 @@ impl Extensions {
             let Some((extension, row)) = self.key(&key) else {
                 continue;
             };
+            if extension.is_core_in(cx.revision()) {
+                continue;
+            }
+            self.check_met(extension)?;
             extension.check(cx)?;
             if let Some(value) = (row.grant)(cx, value) {
                 granted.insert(key, value);
@@ -152,7 +170,7 @@ impl Extensions {
     }
 
     fn key(&self, key: &str) -> Option<(&Extension, &FilterKey)> {
-        self.0.iter().find_map(|extension| {
+        self.all.iter().find_map(|extension| {
             let row = extension.listen_keys.iter().find(|row| row.key == key)?;
             Some((&**extension, row))
         })
@@ -160,7 +178,7 @@ impl Extensions {
 
     /// The keys that a client's session subscribes to by itself, at a server that has declared these extensions.
     pub(crate) fn default_subscriptions(&self, declared: Option<&JsonObject>) -> JsonObject {
-        let known = self.0.iter().filter(|it| it.is_declared(declared));
+        let known = self.all.iter().filter(|it| it.is_declared(declared));
         let keys = known.flat_map(|extension| &extension.listen_keys);
         keys.map(|row| (row.key.clone(), Value::Bool(true)))
             .collect()
@@ -168,25 +186,28 @@ impl Extensions {
 
     /// Whether there are keys that a client's session subscribes to, where the server has declared their extensions.
     pub(crate) fn has_listen_keys(&self) -> bool {
-        let mut declared = self.0.iter().filter(|it| it.is_named());
+        let mut declared = self.all.iter().filter(|it| it.is_named());
         declared.any(|it| !it.listen_keys.is_empty())
     }
 
     /// The headers that repeat members of params, each with its method and member.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String, String)> {
-        let headers = self.0.iter().flat_map(|extension| &extension.headers);
+        let headers = self.all.iter().flat_map(|extension| &extension.headers);
         let headers = headers.map(|it| (it.method, it.member.clone(), it.header.clone()));
         headers.collect()
     }
 
     /// Whether a key of `_meta` belongs to one of them.
     pub(crate) fn has_meta_key(&self, key: &str) -> bool {
-        let mut keys = self.0.iter().flat_map(|extension| extension.meta_keys());
+        let mut keys = self.all.iter().flat_map(|extension| extension.meta_keys());
         keys.any(|it| it == key)
     }
 
     pub(crate) fn has_result_type(&self, name: &str) -> bool {
-        let mut types = self.0.iter().flat_map(|extension| &extension.result_types);
+        let mut types = self
+            .all
+            .iter()
+            .flat_map(|extension| &extension.result_types);
         types.any(|it| it == name)
     }
 
@@ -241,7 +262,7 @@ impl Extensions {
             return Ok(None);
         }
         let mut known = row.is_some();
-        for extension in &self.0 {
+        for extension in &self.all {
             for sent in extension.sent.iter().filter(|sent| sent.name == name) {
                 known = true;
                 if sent.is_in(name, revision) {
@@ -270,17 +291,14 @@ impl Extension {
         listen.chain(self.meta_keys()).collect()
     }
 
-    fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
-        declared.is_some_and(|declared| declared.contains_key(&*self.id))
-    }
-
     /// Refuses a client that has not declared an extension that requires it.
     fn check(&self, cx: &RequestContext) -> Result<()> {
         let declared = cx.client_capabilities().extensions.as_ref();
         if !self.requires_client || self.is_declared(declared) {
             return Ok(());
         }
-        let required = Map::from_iter([(self.id.to_string(), Value::Object(Map::new()))]);
+        let settings = Value::Object(self.required_settings());
+        let required = Map::from_iter([(self.id.to_string(), settings)]);
         let required = ClientCapabilities::default().with_extensions(required);
         let message = format!("the client has to declare the extension {}", self.id);
         Err(
@@ -378,7 +396,7 @@ pub(crate) async fn send_notification(
 impl fmt::Debug for Extensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.0.iter().map(|it| &it.id))
+            .entries(self.all.iter().map(|it| &it.id))
             .finish()
     }
 }

@@ -12,6 +12,7 @@
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
 //! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
+//! | [`LoginAttempt`], [`StoredLogin`] | `auth` | a login that a web back end has begun, and one that is stored |
 //! | [`TokenStore`] | `auth` | where the credentials of logins are kept: [`MemoryTokenStore`], [`FileTokenStore`], and with `keyring` `KeyringTokenStore` |
 //! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
@@ -37,8 +38,8 @@ mod server;
 pub use client::KeyringTokenStore;
 #[cfg(feature = "auth")]
 pub use client::{
-    AssertionRequest, Authorizer, FileTokenStore, Login, MemoryTokenStore, RefusedRequest,
-    RequestToAuthorize, TokenStore, TokenStoreLock,
+    AssertionRequest, Authorizer, FileTokenStore, Login, LoginAttempt, MemoryTokenStore,
+    RefusedRequest, RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 #[cfg(feature = "http-client")]
 pub use client::{

@@ -68,8 +68,8 @@ pub(crate) struct Features {
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
     /// Whether an argument can be completed. A capability that was declared stays.
     pub(crate) has_completions: bool,
-    /// What is wrong with the `_meta` of a feature, where something is.
-    metadata_problem: Option<Box<str>>,
+    /// What is wrong with the `_meta` of a feature or with what an extension requires, where something is.
+    problem: Option<Box<str>>,
     pub(crate) extensions: Extensions,
     /// What the server declares beside all that the protocol knows of.
     pub(crate) experimental: JsonObject,
@@ -185,7 +185,7 @@ impl Features {
             routes: Routes::default(),
             subscriptions: None,
             has_completions: false,
-            metadata_problem: None,
+            problem: None,
             extensions: Extensions::default(),
             experimental: JsonObject::new(),
             tells_list_changes: true,
@@ -219,8 +219,30 @@ impl Features {
         self.templates.refresh();
         self.routes = Routes::of(&self.templates);
         self.has_completions |= can_complete(&self.prompts) || can_complete(&self.templates);
-        let checked = self.check_metadata();
-        self.metadata_problem = checked.err().map(|error| error.message().into());
+        let capabilities = self.capabilities(Revision::LATEST);
+        self.extensions.note_unmet(&capabilities);
+        let checked = self.extensions.check_requirements();
+        let checked = checked.and_then(|()| self.check_metadata());
+        self.problem = checked.err().map(|error| error.message().into());
+    }
+
+    /// Refuses a draft that cannot be served.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check_draft(&self) -> Result<()> {
+        let mut draft = self.clone();
+        draft.refresh();
+        draft.check()
+    }
+
+    /// Refuses what cannot be served, as it was found when it changed last.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check(&self) -> Result<()> {
+        let problem = self.problem.as_deref();
+        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
     }
 
     /// Refuses features whose `_meta` has keys that are not for them to set.
@@ -250,8 +272,8 @@ impl Features {
         Ok(())
     }
 
-    /// The capabilities of what was registered, and no others.
-    pub(crate) fn capabilities(&self) -> ServerCapabilities {
+    /// The capabilities of what was registered, and no others, in a revision.
+    pub(crate) fn capabilities(&self, revision: Revision) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
             let mut tools = ToolsCapability::default();
@@ -275,7 +297,7 @@ impl Features {
         if self.logging.is_some() {
             capabilities.logging = Some(JsonObject::new());
         }
-        capabilities.extensions = self.extensions.declared();
+        capabilities.extensions = self.extensions.declared(revision);
         let experimental = Some(&self.experimental).filter(|it| !it.is_empty());
         capabilities.experimental = experimental.cloned();
         capabilities
@@ -329,7 +351,7 @@ impl Features {
             let refusal = unsupported_version(&self.revisions, &params.protocol_version);
             return Err(refusal.into());
         };
-        let capabilities = self.capabilities();
+        let capabilities = self.capabilities(revision);
         let list_changes = SubscriptionFilter::default()
             .with_tools_list_changed(true)
             .with_prompts_list_changed(true)
@@ -368,7 +390,7 @@ impl Features {
         if let Some((_, known)) = known.filter(|(known, _)| *known == revision) {
             return Ok(known.clone());
         }
-        let mut result = DiscoverResult::new(self.revisions.clone(), self.capabilities());
+        let mut result = DiscoverResult::new(self.revisions.clone(), self.capabilities(revision));
         result.instructions.clone_from(&self.instructions);
         result.ttl_ms = Some(self.discover_cache.ttl_ms());
         result.cache_scope = Some(self.discover_cache.scope);
@@ -396,24 +418,22 @@ impl Features {
         if self.resources.contains(uri) {
             return self.resources.get(uri, cx).is_none();
         }
-        self.templates.is_restricted() && self.routes.hides(uri, cx)
-    }
-
-    fn has_restricted_resources(&self) -> bool {
-        self.resources.is_restricted() || self.templates.is_restricted()
+        self.templates.is_restricted_for(cx) && self.routes.hides(uri, cx)
     }
 
     /// Whether the hook of the server's author is called when the caller subscribes to the resource. Its answers for a
     /// hidden resource and for one that does not exist may differ, so it is called for neither.
     pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
-        !self.has_restricted_resources()
+        let depends = self.resources.is_restricted_for(cx) || self.templates.is_restricted_for(cx);
+        !depends
             || self.resources.get(uri, cx).is_some()
             || !self.resources.contains(uri) && self.routes.find(uri, cx).is_some()
     }
 
     /// Whether all callers see these resources, as far as they see any.
     pub(super) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
-        uris.is_empty() || !self.has_restricted_resources()
+        let may_depend = self.resources.may_be_restricted() || self.templates.may_be_restricted();
+        uris.is_empty() || !may_depend
     }
 
     /// Leaves out the resources that the caller does not see; without a context, all of them.
@@ -490,16 +510,15 @@ impl FeatureStates {
         self.frozen.get().map(ArcSwap::load)
     }
 
-    /// Refuses features whose `_meta` has keys that are not for them to set. Those that are served were looked at when they changed.
+    /// Refuses features that cannot be served. Those that are served were looked at when they changed.
     ///
     /// # Errors
-    /// The first such feature.
+    /// The first problem: a key of `_meta` that is not for a feature to set, an extension that lacks what it requires.
     pub(super) fn check(&self) -> Result<()> {
-        let Some(serving) = self.serving() else {
-            return self.peek(Features::check_metadata);
-        };
-        let problem = serving.metadata_problem.as_deref();
-        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
+        match self.serving() {
+            Some(serving) => serving.check(),
+            None => self.peek(Features::check_draft),
+        }
     }
 
     /// Runs `look` with the features as they are, and leaves a draft one.

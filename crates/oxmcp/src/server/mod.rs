@@ -37,6 +37,8 @@ pub use ask::{Asked, Question, Questions, Reply, SessionCall};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]
 pub(crate) use dispatch::ServerRole;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(crate) use dispatch::needed_scopes;
 #[cfg(feature = "http-server")]
 pub(crate) use features::Features;
 pub use prompt::attribute::prompt;

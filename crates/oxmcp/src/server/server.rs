@@ -231,12 +231,17 @@ impl Server {
         self.with(|features| features.outgoing.push(layer))
     }
 
-    /// Adds an extension: the server declares it, serves its methods and takes its notifications. What is wrong with it is
-    /// reported when the server connects. See [`extension`](crate::extension).
+    /// Adds an extension: the server declares it, serves its methods and takes its notifications, and its middleware comes inside
+    /// that which is there. What is wrong with it is reported when the server connects, and nothing of it is added then.
+    /// See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
         let mut added = Ok(());
-        let server = self.with(|features| added = features.extensions.add(extension, Side::Server));
+        let server = self.with(|features| {
+            let extension = features.extensions.add(extension, Side::Server);
+            added =
+                extension.map(|it| it.push_layers(&mut features.incoming, &mut features.outgoing));
+        });
         server.note(added);
         server
     }

@@ -2,10 +2,13 @@
 
 mod declarations;
 mod invalid_definitions;
+mod layers;
 mod methods;
 mod notifications;
 mod official_schemas;
+mod requirements;
 mod results;
+mod revisions;
 mod subscriptions;
 
 use oxmcp::{

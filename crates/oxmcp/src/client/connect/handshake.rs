@@ -182,8 +182,11 @@ impl<'a> Handshake<'a> {
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     async fn initialize_in(&self, revision: Revision) -> Result<Negotiated> {
         let features = self.client.features().clone();
-        let mut params =
-            InitializeParams::new(revision, features.capabilities(), features.info.clone());
+        let mut params = InitializeParams::new(
+            revision,
+            features.capabilities(revision),
+            features.info.clone(),
+        );
         params.project(revision);
         let declared = params.capabilities.clone();
         let result: InitializeResult = self.call::<Initialize>(params, Meta::default()).await?;

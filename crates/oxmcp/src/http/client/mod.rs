@@ -27,8 +27,8 @@ pub use halves::{EndpointReader, EndpointWriter};
 pub use login::KeyringTokenStore;
 #[cfg(feature = "auth")]
 pub use login::{
-    AssertionRequest, Authorizer, FileTokenStore, Login, MemoryTokenStore, RefusedRequest,
-    RequestToAuthorize, TokenStore, TokenStoreLock,
+    AssertionRequest, Authorizer, FileTokenStore, Login, LoginAttempt, MemoryTokenStore,
+    RefusedRequest, RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 pub use reconnect::retry::Reconnect;
 #[cfg(all(feature = "auth", feature = "http-server"))]

@@ -43,7 +43,7 @@ pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
     let features = call.features;
     let mut filter = params.notifications;
     let of_extensions = mem::take(&mut filter.other);
-    filter = filter.narrowed(&features.capabilities());
+    filter = filter.narrowed(&features.capabilities(call.cx.revision()));
     filter.other = features.extensions.granted(&call.cx, of_extensions)?;
     let requested = Box::new(Requested {
         filter,

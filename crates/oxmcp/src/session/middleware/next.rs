@@ -103,7 +103,7 @@ impl fmt::Debug for Next {
 /// All middleware of one direction.
 #[derive(Clone)]
 pub(crate) struct Stack {
-    layers: Vec<Arc<dyn Fn(Next) -> Next + Send + Sync>>,
+    layers: Vec<Arc<dyn MiddlewareLayer>>,
     innermost: Next,
     /// All layers around the innermost, where there are any.
     whole: Option<Next>,
@@ -128,14 +128,18 @@ impl Stack {
 
     /// Adds a layer inside those that are there.
     pub(crate) fn push(&mut self, layer: impl MiddlewareLayer) {
-        self.layers
-            .push(Arc::new(move |next: Next| layer.wrap(next)));
+        self.push_shared(Arc::new(layer));
+    }
+
+    /// The same with a layer that others have, too.
+    pub(crate) fn push_shared(&mut self, layer: Arc<dyn MiddlewareLayer>) {
+        self.layers.push(layer);
         let innermost = self.innermost.clone();
         self.whole = Some(
             self.layers
                 .iter()
                 .rev()
-                .fold(innermost, |next, layer| layer(next)),
+                .fold(innermost, |next, layer| layer.wrap(next)),
         );
     }
 

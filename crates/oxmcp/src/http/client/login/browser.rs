@@ -1,10 +1,12 @@
 //! The prompts of a login: how a person gets to see its page, and enters an answer that no listener hears.
 
+mod terminal;
+
 use std::{
     env,
     ffi::OsString,
     future::pending,
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
     sync::Arc,
 };
 
@@ -13,7 +15,6 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     error::{Error, Result},
-    http::client::login::terminal,
     session::task::BoxFuture,
 };
 
@@ -175,9 +176,9 @@ impl Machine for ThisMachine {
         })
     }
 
-    #[expect(clippy::print_stderr, reason = "a person is to read it")]
     fn print(&self, text: &str) {
-        eprintln!("{text}");
+        // Without standard error there is nobody to read it.
+        let _ = writeln!(io::stderr(), "{text}");
     }
 
     fn line(&self) -> BoxFuture<Option<String>> {

@@ -94,13 +94,7 @@ impl LoginEngine {
         login: Login,
         own_client: Option<Arc<dyn DynHttpClient>>,
     ) -> Result<Self> {
-        if let Some(client) = login.homeless_client() {
-            return Err(Error::misuse(format!(
-                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
-                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
-                client.id()
-            )));
-        }
+        login.check_clients()?;
         let mut trusted = login.trusted_hosts.clone();
         if let Grant::Enterprise { provider, .. } = &login.grant {
             // It is the user who named it.
@@ -108,7 +102,8 @@ impl LoginEngine {
             let host = Url::parse(endpoint).ok();
             trusted.extend(host.and_then(|it| it.host_str().map(str::to_owned)));
         }
-        let fetch = Fetch::new(server, &trusted, own_client)?;
+        let client = login.http_client.clone().or(own_client);
+        let fetch = Fetch::new(server, &trusted, client)?;
         Ok(Self(Arc::new(Shared {
             server: server.as_str().to_owned(),
             login,
@@ -250,45 +245,11 @@ impl Shared {
         if self.state.lock().is_loaded {
             return Ok(());
         }
-        let found = self.find().await?;
+        let found = self.login.find(&self.server).await?;
         let mut state = self.state.lock();
         state.credentials = found.map(Arc::new);
         state.is_loaded = true;
         Ok(())
-    }
-
-    /// What the store has for this server.
-    async fn find(&self) -> Result<Option<Credentials>> {
-        let mut found = None;
-        for key in self.login.store.keys_boxed(&self.login.user).await? {
-            if key.resource == self.server {
-                found = self.stored(&key).await?;
-            }
-            if found.as_ref().is_some_and(|it| it.tokens.is_some()) {
-                break;
-            }
-        }
-        Ok(found)
-    }
-
-    async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
-        let text = self.login.store.load_boxed(key).await?;
-        let credentials = text.and_then(|text| match Credentials::from_json(&text) {
-            Ok(credentials) => Some(credentials),
-            // Nobody could log in again if they were in the way.
-            Err(error) => {
-                tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
-                None
-            }
-        });
-        // A client that has a key is configured, and never in a store.
-        Ok(credentials.map(|mut it| {
-            let id = it.client.as_ref().map(|client| client.id().to_owned());
-            let own = self.login.clients.iter();
-            let mut own = own.filter(|client| Some(client.id()) == id.as_deref());
-            it.client = own.next().cloned().or(it.client);
-            it
-        }))
     }
 
     fn key(&self, credentials: &Credentials) -> CredentialKey {
@@ -349,8 +310,14 @@ impl Shared {
                 operation,
             } => (Some(challenge), Some(operation)),
         };
+        if let (Some(before), Some(_)) = (&before, &operation)
+            && self.adopt(before).await?
+        {
+            // Somebody has agreed to more meanwhile.
+            return Ok(());
+        }
         if before.is_none()
-            && let Some(found) = self.find().await?
+            && let Some(found) = self.login.find(&self.server).await?
         {
             // Another program has logged in meanwhile.
             let is_login = found.tokens.is_some();
@@ -408,6 +375,10 @@ impl Shared {
         if self.adopt(before).await? {
             return Ok(true);
         }
+        if self.login.stored(&key).await?.is_none() {
+            // Somebody has logged out meanwhile.
+            return Ok(false);
+        }
         let tokens = before.tokens.as_ref();
         let (Some(tokens), Some(client)) = (tokens, &before.client) else {
             return Ok(false);
@@ -446,7 +417,7 @@ impl Shared {
 
     /// Takes what another process has put into the store meanwhile.
     async fn adopt(&self, before: &Credentials) -> Result<bool> {
-        let Some(stored) = self.stored(&self.key(before)).await? else {
+        let Some(stored) = self.login.stored(&self.key(before)).await? else {
             return Ok(false);
         };
         let access = |it: &Credentials| it.tokens.as_ref().map(|it| it.access_token.clone());

@@ -47,13 +47,15 @@ pub(super) struct Flow<'a> {
 impl Flow<'_> {
     /// Logs in.
     pub(super) async fn run(&self) -> Result<Credentials> {
-        if matches!(self.login.grant, Grant::Stored) {
-            return Err(AuthError::interaction_required(format!(
-                "{:?} wants a login, and nobody can be asked here: log in by a program that can show a browser, with the same \
-                 store, or give this one credentials of its own",
+        if let Some(what_to_do) = self.login.grant.asks_nobody() {
+            let message = format!(
+                "{:?} wants a login, and nobody can be asked here: {what_to_do}",
                 self.server
-            ))
-            .into());
+            );
+            let challenge = self.challenge.map(Challenge::to_string);
+            return Err(
+                Error::from(AuthError::interaction_required(message)).with_challenges(challenge)
+            );
         }
         if let Grant::Loopback { prompt, .. } = &self.login.grant {
             prompt.check()?;
@@ -134,7 +136,7 @@ impl Flow<'_> {
         })
     }
 
-    async fn discover(&self) -> Result<Discovered> {
+    pub(super) async fn discover(&self) -> Result<Discovered> {
         let mut options = self.login.discovery.clone();
         let clients = self.login.clients.iter().filter_map(Client::issuer);
         let before = self.before.map(|it| it.server.issuer.as_str());
@@ -167,7 +169,7 @@ impl Flow<'_> {
     }
 
     /// Who we are at the authorization server.
-    async fn client(
+    pub(super) async fn client(
         &self,
         discovered: &Discovered,
         redirect_uri: &str,
@@ -184,7 +186,8 @@ impl Flow<'_> {
         let name = &self.login.client_name;
         options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
         let server = &discovered.server;
-        match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
+        let scopes = self.login.scopes.to_register(scopes, discovered);
+        match choose_client(server, &options, Some(redirect_uri), &scopes, now())? {
             ClientChoice::Ready(client) => Ok(client),
             ClientChoice::Register(registration) => {
                 let client = self.fetch.converse(*registration).await?;
@@ -197,7 +200,7 @@ impl Flow<'_> {
         }
     }
 
-    fn authorization<'a>(
+    pub(super) fn authorization<'a>(
         &self,
         discovered: &'a Discovered,
         client: &'a Client,
@@ -212,7 +215,7 @@ impl Flow<'_> {
     }
 
     /// Whether the token is to be bound to a key: if the user wants it, or the server takes no other.
-    fn is_bound(&self, discovered: &Discovered) -> bool {
+    pub(super) fn is_bound(&self, discovered: &Discovered) -> bool {
         let metadata = discovered.resource_metadata.as_ref();
         let is_required = metadata.and_then(|it| it.dpop_bound_access_tokens_required);
         let is_challenged = self.challenge.is_some_and(|it| it.is("DPoP"));

@@ -10,9 +10,11 @@
 //! | `fetch` | what is sent on the way: guarded, and bounded in time and size |
 //! | `loopback` | the listener that a browser is redirected to |
 //! | `browser` | how a person gets to see the page of a login: by an opener, or by this machine's browser and terminal |
-//! | `terminal` | lines of the terminal, read while a login waits |
+//! | `attempt` | logins of web back ends, begun and finished by two requests |
+//! | `stored` | what a store has: found, listed, and given back |
 //! | `token_store/` | where credentials are kept |
 
+mod attempt;
 mod authorized_client;
 mod authorizer;
 mod browser;
@@ -21,11 +23,13 @@ mod fetch;
 mod flow;
 mod loopback;
 mod settings;
-mod terminal;
+mod stored;
 mod token_store;
 
+pub use attempt::LoginAttempt;
 pub use authorizer::{Authorizer, RefusedRequest, RequestToAuthorize};
 pub use settings::{AssertionRequest, Login};
+pub use stored::StoredLogin;
 #[cfg(feature = "keyring")]
 pub use token_store::KeyringTokenStore;
 pub use token_store::{FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreLock};

@@ -8,12 +8,18 @@ use oxmcp_auth::{
 };
 
 use crate::{
-    error::Result,
-    http::client::login::{
-        browser::{Browser, Opener, Prompt, ThisMachine},
-        token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+    error::{Error, Result},
+    http::client::{
+        login::{
+            browser::{Browser, Opener, Prompt, ThisMachine},
+            token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+        },
+        transport::http_client::{DynHttpClient, HttpClient},
     },
-    session::task::BoxFuture,
+    session::{
+        sealing::{KeyRing, StateKey},
+        task::BoxFuture,
+    },
 };
 
 /// Sends a person to a URL, and gives the URL that their browser was redirected to.
@@ -31,6 +37,9 @@ pub(super) enum Grant {
         port: Option<u16>,
         prompt: Arc<dyn Prompt>,
     },
+    /// A person agrees, in a browser that is elsewhere: the login is begun and finished apart from requests, with this redirect
+    /// URI.
+    Begun { uri: String },
     /// Nobody can be asked.
     Stored,
     /// The client acts for itself.
@@ -43,6 +52,21 @@ pub(super) enum Grant {
         client: Client,
         subject: GetSubject,
     },
+}
+
+impl Grant {
+    /// What is to be done where somebody has to log in and a request cannot ask them; `None` where it can.
+    pub(super) fn asks_nobody(&self) -> Option<&'static str> {
+        match self {
+            Self::Stored => Some(
+                "log in by a program that can show a browser, with the same store, or give this one credentials of its own",
+            ),
+            Self::Begun { .. } => Some(
+                "begin a login with this error (Login::begin_after), and send the user to its URL",
+            ),
+            _ => None,
+        }
+    }
 }
 
 /// Whom an assertion is for: what is asked of the platform that a program runs on.
@@ -87,6 +111,9 @@ pub struct Login {
     pub(super) user: String,
     pub(super) store: Arc<dyn DynTokenStore>,
     pub(super) trusted_hosts: Vec<String>,
+    pub(super) http_client: Option<Arc<dyn DynHttpClient>>,
+    /// What seals the attempts that are begun.
+    pub(super) keys: Arc<KeyRing>,
 }
 
 impl Login {
@@ -102,6 +129,8 @@ impl Login {
             user: String::new(),
             store: Arc::new(MemoryTokenStore::new()),
             trusted_hosts: Vec::new(),
+            http_client: None,
+            keys: Arc::default(),
         }
     }
 
@@ -165,6 +194,45 @@ impl Login {
         })
     }
 
+    /// A person agrees in a browser that is elsewhere, as that of a web back end's user: [`begin`](Self::begin) gives the page to
+    /// send them to, and [`finish`](Self::finish) takes what comes to `redirect_uri`, in any process that has the same
+    /// [`store`](Self::store) and the same [`keys`](Self::keys). An [`Endpoint`](crate::http::Endpoint) uses what is stored, refreshes
+    /// it, and asks nobody: without a login, or where it lacks scopes, requests fail with
+    /// [`is_interaction_required`](crate::Error::is_interaction_required).
+    ///
+    /// ```no_run
+    /// use oxmcp::{Client, Result, http::{Endpoint, Login}};
+    ///
+    /// const SERVER: &str = "https://mcp.example/mcp";
+    ///
+    /// /// Where the user is sent, and what is kept until they come back: in a cookie, or beside their session.
+    /// async fn connect(login: &Login) -> Result<(String, String)> {
+    ///     let attempt = login.begin(SERVER).await?;
+    ///     Ok((attempt.url().to_owned(), attempt.sealed().to_owned()))
+    /// }
+    ///
+    /// /// The route of the redirect URI.
+    /// async fn callback(login: &Login, kept: &str, url: &str) -> Result<()> {
+    ///     login.finish(kept, url).await
+    /// }
+    ///
+    /// async fn list(login: &Login) -> Result<()> {
+    ///     let endpoint = Endpoint::new(SERVER).login(login.clone());
+    ///     let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+    ///     session.close().await
+    /// }
+    ///
+    /// // One for all users, and of it one for each request.
+    /// let login = Login::redirect("https://app.example/callback").client_name("My app");
+    /// let of_ann = login.clone().user("ann");
+    /// # let _ = of_ann;
+    /// ```
+    pub fn redirect(redirect_uri: impl Into<String>) -> Self {
+        Self::new(Grant::Begun {
+            uri: redirect_uri.into(),
+        })
+    }
+
     /// Nobody can be asked: what is in the [`store`](Self::store) is used and refreshed, and without it requests fail at once.
     pub fn non_interactive() -> Self {
         Self::new(Grant::Stored)
@@ -224,13 +292,19 @@ impl Login {
         self
     }
 
-    /// A client with a secret or a key of which nothing says where it may go.
-    pub(super) fn homeless_client(&self) -> Option<&Client> {
+    /// Refuses a client with a secret or a key of which nothing says where it may go.
+    pub(super) fn check_clients(&self) -> Result<()> {
         let is_homeless = |it: &&Client| it.is_confidential() && it.issuer().is_none();
         let mut clients = self.clients.iter().chain(&self.document);
-        clients
-            .find(is_homeless)
-            .filter(|_| self.discovery.issuer.is_none())
+        let homeless = clients.find(is_homeless);
+        match homeless.filter(|_| self.discovery.issuer.is_none()) {
+            None => Ok(()),
+            Some(client) => Err(Error::misuse(format!(
+                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
+                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
+                client.id()
+            ))),
+        }
     }
 
     /// A client whose id is the URL of its metadata, where the authorization server takes such:
@@ -323,6 +397,36 @@ impl Login {
         self
     }
 
+    /// The keys that seal what [`begin`](Self::begin) gives: the first one seals, and all of them open. By default the login and its
+    /// clones have a key of their own; processes that finish each other's logins need the same keys.
+    ///
+    /// ```
+    /// use oxmcp::{StateKey, http::Login};
+    ///
+    /// # fn main() -> oxmcp::Result<()> {
+    /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
+    /// // let text = std::env::var("STATE_KEY")?;
+    /// let login = Login::redirect("https://app.example/callback").keys([StateKey::from_base64(text)?]);
+    /// # let _ = login;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys(mut self, keys: impl IntoIterator<Item = StateKey>) -> Self {
+        self.keys = Arc::new(KeyRing::new(keys.into_iter().collect()));
+        self
+    }
+
+    /// Sends what the login asks of others, as of the authorization server, through this client. Without this a client of its own
+    /// does, with the certificates and the proxies of the system.
+    ///
+    /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects to addresses
+    /// alone that were checked. Yours resolves names by itself, so that of a URL only the spelling is checked: https, and an
+    /// address that may be asked, where the host is an address.
+    pub fn http_client(mut self, client: impl HttpClient) -> Self {
+        self.http_client = Some(Arc::new(client));
+        self
+    }
+
     /// A host that may be asked although its address is private. Without this the URLs that a server names may lead to
     /// public addresses, and to those of its own kind.
     pub fn trust_host(mut self, host: impl Into<String>) -> Self {
@@ -336,6 +440,7 @@ impl fmt::Debug for Login {
         let grant = match &self.grant {
             Grant::Redirect { .. } => "redirect",
             Grant::Loopback { .. } => "loopback",
+            Grant::Begun { .. } => "begun",
             Grant::Stored => "non-interactive",
             Grant::ClientCredentials => "client credentials",
             Grant::Assertion(_) => "assertion",

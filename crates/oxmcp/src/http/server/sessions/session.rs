@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// A branch of its connection for a request, with an outbox of its own.
-    pub(super) fn branch(&self, caller: Caller) -> Arc<Connection> {
+    pub(in crate::http::server) fn branch(&self, caller: Caller) -> Arc<Connection> {
         self.connection.branch(caller)
     }
 

@@ -19,6 +19,7 @@ use super::{MCP, REDIRECT};
 
 const AS: &str = "https://as.example";
 pub(super) const TOKEN: &str = "https://as.example/token";
+const REVOKE: &str = "https://as.example/revoke";
 const MOVED: &str = "https://as.example/moved";
 
 /// The client's way to both servers. Clones lead to the same.
@@ -42,6 +43,8 @@ pub(super) struct Fake {
     pub(super) expires_in: u64,
     /// The tools that need the scope of their name.
     pub(super) scoped: Vec<&'static str>,
+    /// The scopes that the client is registered for.
+    registered: BTreeSet<String>,
     /// Whether no token is good enough.
     pub(super) refuses_all: bool,
     /// Whether the authorization server answers with another's `state`.
@@ -54,6 +57,10 @@ pub(super) struct Fake {
     pub(super) has_moved: bool,
     /// Whether only tools want a token.
     pub(super) greets_all: bool,
+    /// The status of the endpoint that revokes tokens, where there is one.
+    pub(super) revokes: Option<u16>,
+    /// The tokens that tools were called with.
+    pub(super) seen: Vec<String>,
 }
 
 struct Code {
@@ -74,12 +81,15 @@ impl Web {
             keys: BTreeMap::new(),
             expires_in: 3600,
             scoped: Vec::new(),
+            registered: BTreeSet::new(),
             refuses_all: false,
             breaks_state: false,
             withholds: false,
             is_down: false,
             has_moved: false,
             greets_all: false,
+            revokes: None,
+            seen: Vec::new(),
         })))
     }
 
@@ -193,12 +203,12 @@ impl Fake {
                 self.log.push("resource metadata".to_owned());
                 json_answer(
                     200,
-                    &json!({"resource": MCP, "authorization_servers": [AS]}),
+                    &json!({"resource": MCP, "authorization_servers": [AS], "scopes_supported": self.scoped}),
                 )
             }
             "https://as.example/.well-known/oauth-authorization-server" => {
                 self.log.push("metadata".to_owned());
-                let metadata = json!({
+                let mut metadata = json!({
                     "issuer": AS,
                     "authorization_endpoint": "https://as.example/authorize",
                     "token_endpoint": if self.has_moved { MOVED } else { TOKEN },
@@ -207,13 +217,28 @@ impl Fake {
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
                 });
+                if self.revokes.is_some() {
+                    metadata["revocation_endpoint"] = REVOKE.into();
+                }
                 json_answer(200, &metadata)
             }
             "https://as.example/register" => {
                 self.log.push("register".to_owned());
                 let metadata: Value = serde_json::from_str(body).unwrap();
                 assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
+                self.registered = scopes(metadata["scope"].as_str().unwrap());
                 json_answer(201, &json!({"client_id": "registered"}))
+            }
+            REVOKE => {
+                let get = parameters(body);
+                assert_eq!(get("client_id"), "registered");
+                let status = self.revokes.unwrap();
+                self.log.push(format!("revoke {}", get("token_type_hint")));
+                if status == 200 {
+                    let token = get("token");
+                    self.refresh.take_if(|(good, _)| *good == token);
+                }
+                json_answer(status, &json!({}))
             }
             TOKEN if self.has_moved => json_answer(503, &json!({})),
             TOKEN | MOVED => self.token(body, proven_key(request)),
@@ -263,7 +288,10 @@ impl Fake {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"},
             }),
-            "tools/call" => json!({"content": []}),
+            "tools/call" => {
+                self.seen.push(token.to_owned());
+                json!({"content": []})
+            }
             _ => {
                 return Response::builder().status(202).body(Bytes::new()).unwrap();
             }
@@ -277,6 +305,8 @@ impl Fake {
         assert_eq!(endpoint, "https://as.example/authorize");
         let get = parameters(query);
         self.log.push(format!("authorize {}", get("scope")));
+        let is_registered = scopes(&get("scope")).is_subset(&self.registered);
+        assert!(is_registered || get("client_id") != "registered");
         assert_eq!(get("response_type"), "code");
         assert_eq!(get("redirect_uri"), REDIRECT);
         assert_eq!(get("resource"), MCP);

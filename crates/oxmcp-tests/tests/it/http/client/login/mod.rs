@@ -1,6 +1,7 @@
 //! Logins, against a strict authorization server without sockets.
 
 mod authorizers;
+mod begun;
 mod fake;
 mod flights;
 mod refusals;

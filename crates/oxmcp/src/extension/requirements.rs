@@ -1,0 +1,102 @@
+//! The requirements of extensions: what one side must have beside one of them, and which revisions of it a peer may declare.
+
+use std::sync::Arc;
+
+use oxmcp_protocol::JsonObject;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    extension::{
+        definition::{Extension, REVISION, Requirement},
+        registry::Extensions,
+    },
+};
+
+impl Extensions {
+    /// Looks for what the extensions of one side require and it does not have. `capabilities` are those that it declares.
+    pub(crate) fn note_unmet(&mut self, capabilities: &impl Serialize) {
+        self.unmet.clear();
+        if self.all.iter().all(|it| it.requirements.is_empty()) {
+            return;
+        }
+        // Types of the protocol are always JSON.
+        let capabilities = serde_json::to_value(capabilities).unwrap_or_default();
+        let mut unmet = Vec::new();
+        for extension in &self.all {
+            let mut requirements = extension.requirements.iter();
+            if let Some(problem) = requirements.find_map(|it| self.lacks(it, &capabilities)) {
+                let id = Arc::clone(&extension.id);
+                let problem = format!("the extension {id} requires {problem}");
+                unmet.push((id, problem));
+            }
+        }
+        self.unmet = unmet;
+    }
+
+    /// What is missing, in words.
+    fn lacks(&self, requirement: &Requirement, capabilities: &Value) -> Option<String> {
+        match requirement {
+            Requirement::Extension(id) => {
+                let is_there = self.all.iter().any(|it| *it.id == **id);
+                (!is_there).then(|| format!("the extension {id}, which was not added"))
+            }
+            Requirement::Capability(path) => {
+                let found = path
+                    .split('.')
+                    .try_fold(capabilities, |found, name| found.get(name));
+                let is_declared = found.is_some_and(|it| *it != Value::Bool(false));
+                (!is_declared).then(|| {
+                    format!("the capability {path}, which nothing that was added brings along")
+                })
+            }
+        }
+    }
+
+    /// Refuses a side that lacks what one of its extensions requires.
+    ///
+    /// # Errors
+    /// The first thing that is missing, and the extension that requires it.
+    pub(crate) fn check_requirements(&self) -> Result<()> {
+        let mut unmet = self.unmet.iter();
+        let problem = unmet.next().map(|(_, problem)| problem.clone());
+        problem.map_or(Ok(()), |problem| Err(Error::misuse(problem)))
+    }
+
+    /// Refuses to run the handlers of an extension that lacks what it requires.
+    ///
+    /// # Errors
+    /// What is missing, as an internal error.
+    pub(super) fn check_met(&self, extension: &Extension) -> Result<()> {
+        let mut unmet = self.unmet.iter();
+        let problem = unmet.find(|(id, _)| *id == extension.id);
+        problem.map_or(Ok(()), |(_, problem)| Err(Error::internal(problem.clone())))
+    }
+}
+
+impl Extension {
+    /// Whether a peer has declared it, in a revision that this side knows.
+    pub(super) fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
+        let settings = declared.and_then(|declared| declared.get(&*self.id));
+        settings.is_some_and(|settings| self.accepts(revision(settings.get(REVISION))))
+    }
+
+    fn accepts(&self, declared: Option<&str>) -> bool {
+        match &self.accepted {
+            Some(accepts) => accepts(declared),
+            None => declared == revision(self.settings.get(REVISION)),
+        }
+    }
+
+    /// What a peer that is refused has to declare.
+    pub(super) fn required_settings(&self) -> JsonObject {
+        let named = self.settings.get(REVISION);
+        let named = named.map(|it| (REVISION.to_owned(), it.clone()));
+        named.into_iter().collect()
+    }
+}
+
+fn revision(member: Option<&Value>) -> Option<&str> {
+    member.and_then(Value::as_str)
+}
