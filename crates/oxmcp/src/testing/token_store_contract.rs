@@ -1,8 +1,12 @@
 //! The contract of stores of credentials: what every [`TokenStore`] must do.
 
-use std::{future::Future, pin::pin};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 
-use futures_util::{future::try_join_all, poll};
+use futures_util::future::try_join_all;
 use oxmcp_auth::{Secret, client::CredentialKey};
 use tokio::task::yield_now;
 
@@ -194,7 +198,8 @@ async fn given_up_locks<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
         let mut waiting = pin!(store.lock(&key));
         for _ in 0..POLLS {
             let rule = "a lock that is held is waited for";
-            must(rule, poll!(&mut waiting).is_pending(), true)?;
+            let waits = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending()));
+            must(rule, waits.await, true)?;
             yield_now().await;
         }
     }

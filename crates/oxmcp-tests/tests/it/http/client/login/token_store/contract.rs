@@ -48,6 +48,7 @@ enum Fault {
     LocksOnce,
     ForgetsUsers,
     ListsAll,
+    ListsOthers,
     KeepsWhatIsRemoved,
     KeepsTheOld,
     SharesNothing,
@@ -107,6 +108,10 @@ impl TokenStore for Faulty {
     async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
         match self.fault {
             Fault::ListsAll => self.store.keys("").await,
+            Fault::ListsOthers => {
+                let others = self.store.keys(&format!("{user}/a")).await?;
+                Ok([self.store.keys(user).await?, others].concat())
+            }
             _ => self.store.keys(user).await,
         }
     }
@@ -119,6 +124,7 @@ async fn a_store_that_breaks_a_rule_is_told_which() {
         (Fault::LocksOnce, "the lock is held"),
         (Fault::ForgetsUsers, "as a whole"),
         (Fault::ListsAll, "as a whole"),
+        (Fault::ListsOthers, "nobody else's"),
         (Fault::KeepsWhatIsRemoved, "nothing is left"),
         (Fault::KeepsTheOld, "given as it was saved"),
         (Fault::SharesNothing, "by every handle"),
