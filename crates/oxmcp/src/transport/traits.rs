@@ -219,10 +219,6 @@ pub struct CurrentLogin(Arc<Mutex<NumberedLogin>>);
 
 /// A login, and how many there were before it.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(
-    not(feature = "client"),
-    expect(dead_code, reason = "a client's cache reads it")
-)]
 pub(crate) struct NumberedLogin {
     pub(crate) number: u64,
     pub(crate) name: Option<Arc<str>>,
