@@ -20,7 +20,7 @@ use crate::{
         },
     },
     time::UnixTime,
-    url_rules::{UrlRules, parse},
+    url_rules::{UrlRules, parse, shown_url},
 };
 
 /// Which `resource` goes with requests to the authorization server
@@ -177,7 +177,7 @@ impl Discovery {
             AuthError::malformed(format!(
                 "the metadata of {:?} names no authorization server (`authorization_servers`): nobody knows where to get a \
                  token. If you know it, configure the issuer",
-                self.server
+                shown_url(&self.server)
             ))
         })
     }
@@ -204,7 +204,7 @@ impl Discovery {
                     return Ok(None);
                 }
                 if !may_guess || self.options.without_default_endpoints {
-                    return Err(self.nothing("metadata of the MCP server", &self.server));
+                    return Err(self.nothing("metadata of the MCP server", shown_url(&self.server)));
                 }
                 let origin = origin(&parse(&self.server, "URL of the MCP server")?);
                 self.places = authorization_server_metadata_urls(&origin)?.into();
@@ -274,6 +274,7 @@ impl Discovery {
         } else {
             status.as_u16().to_string()
         };
+        let url = shown_url(url);
         self.answers.push(format!("{url} answered {came}"));
         if may_go_on {
             return Ok(Answer::Absent);
@@ -325,13 +326,20 @@ impl Conversation for Discovery {
             };
         };
         let (issuer, resource) = match &mut self.stage {
-            Stage::Resource { .. } => return self.resource_found(body).map(|()| None),
+            Stage::Resource { .. } => {
+                let found = self.resource_found(body);
+                return found
+                    .map(|()| None)
+                    .map_err(|error| error.at(shown_url(&url)));
+            }
             Stage::Server { issuer, resource } => (issuer.clone(), resource.take()),
             Stage::Origin { origin } => (origin.clone(), None),
         };
         self.places.clear();
-        let server = AuthorizationServerMetadata::parse(body)?;
-        server.check(&issuer, self.rules)?;
+        let server = AuthorizationServerMetadata::parse(body);
+        let server = server.map_err(|error| error.at(&url))?;
+        let checked = server.check(&issuer, self.rules);
+        checked.map_err(|error| error.at(&url))?;
         self.found(server, resource, false).map(Some)
     }
 }
@@ -345,12 +353,12 @@ pub(super) fn uri(url: &str) -> Result<http::Uri> {
         .map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked")))
 }
 
-/// The canonical URI of an MCP server: its URL without a fragment, and without a slash that stands for no path.
+/// The canonical URI of an MCP server: its URL without a query, which can be secret, without a fragment, and without a slash that
+/// stands for no path.
 fn canonical(server: &str) -> Result<String> {
     let parsed = parse(server, "URL of the MCP server")?;
-    let text = server.split('#').next().unwrap_or_default();
-    let is_bare = parsed.path() == "/" && parsed.query().is_none();
-    let text = if is_bare {
+    let text = shown_url(server);
+    let text = if parsed.path() == "/" {
         text.trim_end_matches('/')
     } else {
         text

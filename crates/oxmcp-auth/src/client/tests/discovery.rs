@@ -298,9 +298,34 @@ fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
         ("https://mcp.example/#x", "https://mcp.example"),
         ("https://mcp.example", "https://mcp.example"),
         ("https://mcp.example/mcp/", "https://mcp.example/mcp/"),
+        ("https://mcp.example/?key=hunter2", "https://mcp.example"),
+        (
+            "https://mcp.example/mcp?key=hunter2",
+            "https://mcp.example/mcp",
+        ),
     ] {
         let (_, found) = discover(url, None, DiscoveryOptions::default(), &[]);
         assert_eq!(found.unwrap().resource.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn the_query_of_the_server_is_in_no_error() {
+    let server = "https://mcp.example/mcp?key=hunter2";
+    let place = "https://mcp.example/.well-known/oauth-protected-resource/mcp?key=hunter2";
+    let other = PRM.replace(MCP, "https://evil.example/");
+    let nobody = r#"{"resource": "https://mcp.example/mcp"}"#;
+    for (status, body) in [
+        (503, ""),
+        (400, ""),
+        (200, "{"),
+        (200, other.as_str()),
+        (200, nobody),
+    ] {
+        let web: Web<'_> = &[(place, status, body)];
+        let options = with(|it| it.without_default_endpoints = true);
+        let error = discover(server, None, options, web).1.unwrap_err();
+        assert!(!format!("{error:?}").contains("hunter2"), "{error}");
     }
 }
 

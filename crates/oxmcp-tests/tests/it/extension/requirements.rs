@@ -1,4 +1,4 @@
-//! What extensions require of their own side.
+//! Requirements of extensions: capabilities and other extensions of their own side.
 
 use oxmcp::{
     Tool,

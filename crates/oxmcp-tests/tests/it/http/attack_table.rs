@@ -202,6 +202,7 @@ pub(crate) const TABLE: &[Row] = &[
             "attack_9_a_server_names_addresses_of_its_own_kind",
             "attack_9_a_server_on_the_internet_names_no_address_of_this_network",
             "attack_9_names_are_checked_where_they_lead",
+            "attack_9_whoever_owns_a_name_cannot_open_this_network_by_it",
         ],
     },
 ];

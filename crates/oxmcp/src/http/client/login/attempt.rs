@@ -2,7 +2,7 @@
 
 use std::{
     fmt, iter,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
 use http::{
@@ -12,7 +12,8 @@ use http::{
 use oxmcp_auth::{
     AuthError, Body, Challenge, Request, Response, ScopeSet, Secret, UnixTime,
     client::{
-        AuthorizationAttempt, Conversation, CredentialKey, Credentials, Refusal, TokenRequest,
+        AuthorizationAttempt, Client, Conversation, CredentialKey, Credentials, Refusal,
+        TokenRequest,
     },
     dpop::ProofKey,
 };
@@ -22,8 +23,9 @@ use serde_json::value::RawValue;
 use crate::{
     error::{Error, Result},
     http::client::login::{
+        failure::{explain, is_unknown_client},
         fetch::{Fetch, now},
-        flow::Flow,
+        flow::{Flow, Waiters},
         settings::{Grant, Login},
         stored::server_url,
     },
@@ -151,6 +153,7 @@ impl Login {
             None => self.clone().user("").find(server).await?.map(without_login),
         };
         let (proof_key, waits) = (Arc::new(ProofKey::generate()?), PersonWaits::new());
+        let waiters = Waiters::new();
         let flow = Flow {
             login: self,
             fetch: &fetch,
@@ -159,6 +162,8 @@ impl Login {
             before: before.as_ref(),
             proof_key: &proof_key,
             waits: &waits,
+            waiters: &waiters,
+            is_remembered: AtomicBool::new(false),
             registered: OnceLock::new(),
         };
         let discovered = flow.discover().await?;
@@ -167,7 +172,7 @@ impl Login {
         let scopes = self
             .scopes
             .select(challenge.as_ref(), &discovered, &requested);
-        let client = flow.client(&discovered, uri, &scopes).await?;
+        let client = flow.client(&discovered, uri, &scopes, true).await?;
         let attempt = flow.authorization(&discovered, &client, uri, &scopes);
         let attempt = attempt.begin()?;
         let is_bound = flow.is_bound(&discovered);
@@ -232,7 +237,16 @@ impl Login {
             Some(key) => request.proof_key(Arc::clone(key)),
             None => request,
         };
-        let mut tokens = fetch.converse(request).await?;
+        let is_configured = self.is_configured(&client);
+        let tokens = fetch.converse(request).await;
+        if !is_configured && tokens.as_ref().is_err_and(is_unknown_client) {
+            // The next login registers another one.
+            self.forget_registered(&key, &client).await?;
+        }
+        let mut tokens = match tokens {
+            Err(error) if is_configured => return Err(explain(error, &client)),
+            tokens => tokens?,
+        };
         if record.is_default {
             // What was got at endpoints that nobody has named is not sent there again.
             tokens.refresh_token = None;
@@ -258,6 +272,21 @@ impl Login {
             return Ok(());
         }
         self.store.save_boxed(&key, registered.to_json()).await
+    }
+
+    /// Forgets a client that its authorization server does not know any more, for the user and for all.
+    async fn forget_registered(&self, key: &CredentialKey, client: &Client) -> Result<()> {
+        for user in [key.user.as_str(), ""] {
+            let key = CredentialKey::new(user, &key.issuer, &key.resource);
+            let kept = self.stored(&key).await?;
+            let is_it =
+                |it: &Credentials| it.client.as_ref().is_some_and(|it| it.id() == client.id());
+            if let Some(mut kept) = kept.filter(is_it) {
+                kept.client = None;
+                self.store.save_boxed(&key, kept.to_json()).await?;
+            }
+        }
+        Ok(())
     }
 
     fn seal(&self, record: &Record) -> Result<String> {

@@ -6,6 +6,7 @@
 //! | `authorized_client` | an HTTP client that asks it, and sends again what was refused |
 //! | `settings` | a login, as users configure it |
 //! | `engine` | the authorizer of a login: one flight for all that wait, refresh, step-up |
+//! | `failure` | what failures mean, and words for them |
 //! | `flow` | from a refusal to credentials, by every grant |
 //! | `fetch` | what is sent on the way: guarded, and bounded in time and size |
 //! | `loopback` | the listener that a browser is redirected to |
@@ -19,6 +20,7 @@ mod authorized_client;
 mod authorizer;
 mod browser;
 mod engine;
+mod failure;
 mod fetch;
 mod flow;
 mod loopback;

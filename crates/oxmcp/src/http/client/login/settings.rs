@@ -307,6 +307,12 @@ impl Login {
         }
     }
 
+    /// Whether a client was configured, and not registered by a login.
+    pub(super) fn is_configured(&self, client: &Client) -> bool {
+        let mut clients = self.clients.iter().chain(&self.document);
+        clients.any(|it| it.id() == client.id())
+    }
+
     /// A client whose id is the URL of its metadata, where the authorization server takes such:
     /// [`Client::from_document_url`](oxmcp_auth::client::Client::from_document_url).
     pub fn client_document(mut self, client: Client) -> Self {
@@ -417,7 +423,8 @@ impl Login {
     }
 
     /// Sends what the login asks of others, as of the authorization server, through this client. Without this a client of its own
-    /// does, with the certificates and the proxies of the system.
+    /// does, with the certificates and the proxies of the system, whatever the
+    /// [endpoint's client](crate::http::Endpoint::http_client) is.
     ///
     /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects to addresses
     /// alone that were checked. Yours resolves names by itself, so that of a URL only the spelling is checked: https, and an
@@ -427,8 +434,8 @@ impl Login {
         self
     }
 
-    /// A host that may be asked although its address is private. Without this the URLs that a server names may lead to
-    /// public addresses, and to those of its own kind.
+    /// A host that may be asked although its address is private. Without this the URLs that a server names lead to public addresses
+    /// alone; and to private ones where the server's own addresses are all private, to loopback where its URL says loopback.
     pub fn trust_host(mut self, host: impl Into<String>) -> Self {
         self.trusted_hosts.push(host.into());
         self

@@ -178,7 +178,7 @@ async fn logins_are_listed_without_their_secrets() {
         (&*stored.issuer, &*stored.resource),
         ("https://as.example", MCP)
     );
-    assert_eq!(stored.client_id.as_deref(), Some("registered"));
+    assert_eq!(stored.client_id.as_deref(), Some("registered-1"));
     assert_eq!(stored.scopes.to_string(), "base");
     assert!(stored.expires_at.is_some() && stored.is_refreshable);
     let nobody = process(&web, &store);

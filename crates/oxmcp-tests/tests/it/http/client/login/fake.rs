@@ -17,7 +17,8 @@ use tokio::task::yield_now;
 
 use super::{MCP, REDIRECT};
 
-const AS: &str = "https://as.example";
+pub(super) const AS: &str = "https://as.example";
+const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 pub(super) const TOKEN: &str = "https://as.example/token";
 const REVOKE: &str = "https://as.example/revoke";
 const MOVED: &str = "https://as.example/moved";
@@ -61,6 +62,25 @@ pub(super) struct Fake {
     pub(super) revokes: Option<u16>,
     /// The tokens that tools were called with.
     pub(super) seen: Vec<String>,
+    /// The clients that are registered.
+    known: BTreeSet<String>,
+    registrations: usize,
+    /// The redirect URI that clients must have.
+    pub(super) redirect: Option<String>,
+    /// The scope that every tool needs.
+    pub(super) needed: Option<String>,
+    /// The error of each refresh.
+    pub(super) refuses_refresh: Option<&'static str>,
+    /// Whether no refresh tokens are given.
+    pub(super) withholds_refresh: bool,
+    /// Whether neither server has metadata, so that the endpoints are at the MCP server's origin.
+    pub(super) hides: bool,
+    /// Whether the MCP server has another authorization server now.
+    pub(super) has_migrated: bool,
+    /// What is answered instead, at a URL.
+    pub(super) instead: BTreeMap<&'static str, (u16, String)>,
+    /// Parameters of the answer to the authorization request, instead of its own.
+    pub(super) answers: Option<&'static str>,
 }
 
 struct Code {
@@ -90,6 +110,16 @@ impl Web {
             greets_all: false,
             revokes: None,
             seen: Vec::new(),
+            known: BTreeSet::new(),
+            registrations: 0,
+            redirect: Some(REDIRECT.to_owned()),
+            needed: None,
+            refuses_refresh: None,
+            withholds_refresh: false,
+            hides: false,
+            has_migrated: false,
+            instead: BTreeMap::new(),
+            answers: None,
         })))
     }
 
@@ -120,6 +150,10 @@ impl HttpClient for Web {
         // Others are polled meanwhile.
         yield_now().await;
         Ok(self.answer(&request).map(HttpBody::from))
+    }
+
+    fn authorization(&self) -> Option<String> {
+        Some(String::new())
     }
 }
 
@@ -189,6 +223,20 @@ impl Fake {
         "elsewhere".to_owned()
     }
 
+    /// Where the authorization server is.
+    fn origin(&self) -> &'static str {
+        match (self.hides, self.has_migrated) {
+            (true, _) => "https://mcp.example",
+            (_, true) => "https://as2.example",
+            _ => AS,
+        }
+    }
+
+    /// Forgets the clients that are registered.
+    pub(super) fn forget_clients(&mut self) {
+        self.known.clear();
+    }
+
     /// Ends the refresh token.
     pub(super) fn revoke(&mut self) {
         self.refresh = None;
@@ -197,22 +245,37 @@ impl Fake {
     fn answer(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let url = request.uri().to_string();
         let body = std::str::from_utf8(request.body()).unwrap();
+        if let Some((status, body)) = self.instead.get(url.as_str()) {
+            let body = Bytes::from(body.clone());
+            return Response::builder().status(*status).body(body).unwrap();
+        }
+        if self.hides && url.contains("/.well-known/") {
+            return json_answer(404, &json!({}));
+        }
+        let origin = self.origin();
+        let url = match url.strip_prefix(origin) {
+            Some(path) if url != MCP && path != RESOURCE_METADATA => format!("{AS}{path}"),
+            _ => {
+                assert!(!self.hides || url == MCP, "{url} is asked");
+                url
+            }
+        };
         match url.as_str() {
             MCP => self.mcp(request),
             "https://mcp.example/.well-known/oauth-protected-resource/mcp" => {
                 self.log.push("resource metadata".to_owned());
                 json_answer(
                     200,
-                    &json!({"resource": MCP, "authorization_servers": [AS], "scopes_supported": self.scoped}),
+                    &json!({"resource": MCP, "authorization_servers": [origin], "scopes_supported": self.scoped}),
                 )
             }
             "https://as.example/.well-known/oauth-authorization-server" => {
                 self.log.push("metadata".to_owned());
                 let mut metadata = json!({
-                    "issuer": AS,
-                    "authorization_endpoint": "https://as.example/authorize",
-                    "token_endpoint": if self.has_moved { MOVED } else { TOKEN },
-                    "registration_endpoint": "https://as.example/register",
+                    "issuer": origin,
+                    "authorization_endpoint": format!("{origin}/authorize"),
+                    "token_endpoint": format!("{origin}/{}", if self.has_moved { "moved" } else { "token" }),
+                    "registration_endpoint": format!("{origin}/register"),
                     "code_challenge_methods_supported": ["S256"],
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
@@ -225,13 +288,18 @@ impl Fake {
             "https://as.example/register" => {
                 self.log.push("register".to_owned());
                 let metadata: Value = serde_json::from_str(body).unwrap();
-                assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
+                if let Some(redirect) = &self.redirect {
+                    assert_eq!(metadata["redirect_uris"], json!([redirect]));
+                }
                 self.registered = scopes(metadata["scope"].as_str().unwrap());
-                json_answer(201, &json!({"client_id": "registered"}))
+                self.registrations += 1;
+                let id = format!("registered-{}", self.registrations);
+                self.known.insert(id.clone());
+                json_answer(201, &json!({"client_id": id}))
             }
             REVOKE => {
                 let get = parameters(body);
-                assert_eq!(get("client_id"), "registered");
+                assert!(self.known.contains(&get("client_id")));
                 let status = self.revokes.unwrap();
                 self.log.push(format!("revoke {}", get("token_type_hint")));
                 if status == 200 {
@@ -240,6 +308,7 @@ impl Fake {
                 }
                 json_answer(status, &json!({}))
             }
+            "https://as.example/.well-known/openid-configuration" => json_answer(404, &json!({})),
             TOKEN if self.has_moved => json_answer(503, &json!({})),
             TOKEN | MOVED => self.token(body, proven_key(request)),
             _ => panic!("{url} is asked"),
@@ -277,9 +346,12 @@ impl Fake {
         }
         let message: Value = serde_json::from_slice(request.body()).unwrap();
         let tool = message["params"]["name"].as_str().unwrap_or_default();
-        if self.scoped.contains(&tool) && !has.contains(tool) {
+        let needed = self.needed.as_deref();
+        let needed = self.scoped.contains(&tool).then_some(tool).or(needed);
+        let is_call = !tool.is_empty();
+        if let Some(scope) = needed.filter(|scope| is_call && !has.contains(*scope)) {
             self.log.push("mcp 403".to_owned());
-            let value = format!(r#"Bearer error="insufficient_scope", scope="{tool}""#);
+            let value = format!(r#"Bearer error="insufficient_scope", scope="{scope}""#);
             return challenge(403, &value);
         }
         let result = match message["method"].as_str().unwrap() {
@@ -292,6 +364,11 @@ impl Fake {
                 self.seen.push(token.to_owned());
                 json!({"content": []})
             }
+            "tools/list" => {
+                self.log.push(format!("mcp list by {token}"));
+                let tool = json!({"name": token, "inputSchema": {"type": "object"}});
+                json!({"tools": [tool], "ttlMs": 600_000, "cacheScope": "private"})
+            }
             _ => {
                 return Response::builder().status(202).body(Bytes::new()).unwrap();
             }
@@ -302,13 +379,15 @@ impl Fake {
 
     fn authorize(&mut self, url: &str) -> String {
         let (endpoint, query) = url.split_once('?').unwrap();
-        assert_eq!(endpoint, "https://as.example/authorize");
+        let origin = self.origin();
+        assert_eq!(endpoint, format!("{origin}/authorize"));
         let get = parameters(query);
         self.log.push(format!("authorize {}", get("scope")));
         let is_registered = scopes(&get("scope")).is_subset(&self.registered);
-        assert!(is_registered || get("client_id") != "registered");
+        assert!(is_registered || !self.known.contains(&get("client_id")));
         assert_eq!(get("response_type"), "code");
-        assert_eq!(get("redirect_uri"), REDIRECT);
+        let redirect = get("redirect_uri");
+        assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
         assert_eq!(get("resource"), MCP);
         assert_eq!(get("code_challenge_method"), "S256");
         self.issued += 1;
@@ -324,7 +403,13 @@ impl Fake {
         } else {
             get("state")
         };
-        format!("{REDIRECT}?code={code}&state={state}&iss=https%3A%2F%2Fas.example")
+        if let Some(answers) = self.answers {
+            return format!("{redirect}?state={state}&{answers}");
+        }
+        if self.hides {
+            return format!("{redirect}?code={code}&state={state}");
+        }
+        format!("{redirect}?code={code}&state={state}&iss={origin}")
     }
 
     fn token(&mut self, body: &str, key: Option<Value>) -> Response<Bytes> {
@@ -336,6 +421,9 @@ impl Fake {
             return json_answer(503, &json!({}));
         }
         let refused = |error: &str| json_answer(400, &json!({"error": error}));
+        if !self.known.contains(&get("client_id")) {
+            return json_answer(401, &json!({"error": "invalid_client"}));
+        }
         let scopes = if grant == "authorization_code" {
             let place = self.codes.iter().position(|it| it.code == get("code"));
             let Some(place) = place else {
@@ -343,11 +431,15 @@ impl Fake {
             };
             let code = self.codes.remove(place);
             assert_eq!(code.client, get("client_id"));
-            assert_eq!(get("redirect_uri"), REDIRECT);
+            let redirect = get("redirect_uri");
+            assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
             assert!(is_verified(&get("code_verifier"), &code.challenge));
             let granted = if self.withholds { 1 } else { usize::MAX };
             code.scopes.into_iter().take(granted).collect()
         } else {
+            if let Some(error) = self.refuses_refresh {
+                return refused(error);
+            }
             // A token that was used is used by a thief: all of its family end.
             let good = self.refresh.take();
             let is_good =
@@ -372,6 +464,7 @@ impl Fake {
         } else {
             "Bearer"
         };
+        let refresh = (!self.withholds_refresh).then_some(refresh);
         let answer = json!({
             "access_token": access,
             "token_type": token_type,
