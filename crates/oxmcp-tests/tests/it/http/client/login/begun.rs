@@ -149,6 +149,23 @@ async fn a_refused_request_says_what_to_begin_and_finds_the_login() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ann = process(&web, &store).user("ann");
+    let attempt = ann.begin(MCP).await.unwrap();
+    let callback = web.agree(attempt.url());
+    web.fake().forget_clients();
+    let said = refusal(&ann, attempt.sealed(), &callback).await;
+    assert!(said.contains("invalid_client"), "{said}");
+    web.asked();
+    log_in(&web, &ann).await;
+    assert!(web.asked().contains(&"register".to_owned()));
+    // The client of the user who was first serves the next.
+    log_in(&web, &process(&web, &store).user("bob")).await;
+    assert!(!web.asked().contains(&"register".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_login_by_redirect_is_begun() {
     let web = Web::new();
     for login in [Login::browser(), Login::non_interactive(), agreeing(&web)] {

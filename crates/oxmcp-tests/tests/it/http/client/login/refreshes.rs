@@ -48,6 +48,7 @@ async fn the_newest_refresh_token_is_used_although_its_access_token_has_ended() 
 #[tokio::test(start_paused = true)]
 async fn an_operation_that_was_served_may_ask_for_more_again() {
     let web = Web::new();
+    web.fake().scoped = vec!["scope0", "scope1", "scope2", "scope3", "scope4"];
     let session = connect(&web, agreeing(&web)).await.unwrap();
     for i in 0..5 {
         web.fake().needed = Some(format!("scope{i}"));
