@@ -129,6 +129,7 @@ impl Introspection {
         let expected = Expected {
             issuer: &self.issuer,
             audiences,
+            own_audiences: &[],
             clock_skew,
             now,
         };

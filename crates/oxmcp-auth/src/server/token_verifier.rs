@@ -147,13 +147,18 @@ impl TokenVerifier {
     ///
     /// # Errors
     ///
-    /// Where the issuer is no https URL (or http, on loopback), or is there already.
+    /// Where the issuer is no https URL (or http, on loopback), or is there already, or an audience of it is empty.
     pub fn issuer(mut self, trusted: TrustedIssuer) -> Result<Self> {
         let name = trusted.issuer.clone();
         url_rules::UrlRules::https_or_loopback().check(&name, "issuer")?;
         if self.issuers.iter().any(|it| it.trusted.issuer == name) {
             return Err(AuthError::configuration(format!(
                 "the issuer {name:?} is there twice"
+            )));
+        }
+        if trusted.audiences.iter().any(String::is_empty) {
+            return Err(AuthError::configuration(format!(
+                "an audience of the issuer {name:?} is empty"
             )));
         }
         let keys = RwLock::new(KeyCache::new(name, trusted.source.clone()));
@@ -249,6 +254,7 @@ impl TokenVerifier {
         let expected = Expected {
             issuer: &issuer.trusted.issuer,
             audiences: &self.audiences,
+            own_audiences: &issuer.trusted.audiences,
             clock_skew: self.clock_skew,
             now,
         };

@@ -3,7 +3,7 @@
 use http::{HeaderValue, Method};
 use oxmcp_auth::{
     ScopeSet, Secret, UnixTime,
-    jose::{Algorithm, Jwks},
+    jose::{Algorithm, Jwks, SigningKey},
     server::{TokenVerifier, TrustedIssuer, Verification},
 };
 use serde_json::{Value, json};
@@ -194,6 +194,34 @@ fn an_origin_is_an_audience_with_and_without_a_slash() {
                 &verifier.verify(&token(&key, &with(&json!({"aud": aud}))), NOW)
             ));
         }
+    }
+}
+
+#[test]
+fn an_audience_of_one_issuer_is_none_of_another() {
+    const OTHER: &str = "https://other.example.com";
+    let (key, other_key) = (key("one"), key("two"));
+    let issuer = |name: &str, key: &SigningKey| {
+        TrustedIssuer::new(name).keys(Jwks::from(vec![key.public_jwk().clone()]))
+    };
+    let verifier = TokenVerifier::new([RESOURCE])
+        .unwrap()
+        .issuer(issuer(ISSUER, &key).audience("1234"))
+        .unwrap()
+        .issuer(issuer(OTHER, &other_key))
+        .unwrap();
+    for (key, iss, aud, is_taken) in [
+        (&key, ISSUER, "1234", true),
+        (&key, ISSUER, RESOURCE, true),
+        (&other_key, OTHER, RESOURCE, true),
+        (&other_key, OTHER, "1234", false),
+    ] {
+        let token = token(key, &with(&json!({"iss": iss, "aud": aud})));
+        assert_eq!(
+            is_valid(&verifier.verify(&token, NOW)),
+            is_taken,
+            "{iss} {aud}"
+        );
     }
 }
 
