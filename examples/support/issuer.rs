@@ -96,7 +96,7 @@ impl DevelopmentIssuer {
 }
 
 async fn register(Json(metadata): Json<Value>) -> (StatusCode, Json<Value>) {
-    let client = json!({"client_id": "registered", "redirect_uris": metadata["redirect_uris"]});
+    let client = json!({"client_id": "registered", "redirect_uris": metadata.get("redirect_uris")});
     (StatusCode::CREATED, Json(client))
 }
 

@@ -169,7 +169,8 @@ mod tests {
     async fn connections_that_say_nothing_hold_up_no_answer() {
         let loopback = Loopback::bind(None).await.unwrap();
         let uri = loopback.redirect_uri().to_owned();
-        let address = uri["http://".len()..].split('/').next().unwrap();
+        let authority = uri.strip_prefix("http://").unwrap();
+        let address = authority.split('/').next().unwrap();
         let mut idle = TcpStream::connect(address).await.unwrap();
         let answer = tokio::spawn(loopback.answer("right"));
         let right = "GET /callback?state=right HTTP/1.1\r\n\r\n";

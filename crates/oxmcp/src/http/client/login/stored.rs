@@ -103,7 +103,7 @@ impl Login {
                 None => Ok(()),
             };
             self.store.remove_boxed(&key).await?;
-            failure = failure.or(revoked.err());
+            failure = failure.or_else(|| revoked.err());
         }
         let Some(error) = failure else {
             return Ok(());

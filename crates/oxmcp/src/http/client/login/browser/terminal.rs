@@ -87,7 +87,8 @@ pub(super) async fn line() -> Option<String> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use futures_util::poll;
     use rustix::{
