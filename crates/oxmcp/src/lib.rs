@@ -177,10 +177,10 @@ pub use oxmcp_schema::{
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
-    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, StateKey, Structured,
-    StructuredContent, TemplateVariables, Tool, ToolError, Wrapped, file_resources, logging,
-    prompt, resource, tool,
+    ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, OrToolError,
+    Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall,
+    StateKey, Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError,
+    ToolResponse, Wrapped, file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
@@ -207,6 +207,7 @@ pub mod traits {
     //! | [`IntoError`] | what handlers that are none of tools fail with |
     //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
     //! | [`Questions`] | several questions that are asked at once |
+    //! | [`DetachedWork`] | what takes over when a call was answered before its handler ended |
 
     #[cfg(feature = "client")]
     pub use crate::client::{
@@ -219,8 +220,8 @@ pub mod traits {
         TemplateArguments, TemplateInput, ToolArguments, ToolInput,
     };
     pub use crate::session::{
-        Handler, HandlerContext, HandlerFuture, IntoError, OfState, ProgressAmount, SharedAs,
-        StateArguments,
+        DetachedAnswer, DetachedProgress, DetachedWork, Handler, HandlerContext, HandlerFuture,
+        IntoError, OfState, ProgressAmount, SharedAs, StateArguments,
     };
     #[doc(inline)]
     pub use oxmcp_schema::IntoSchema;

@@ -34,6 +34,16 @@ pub(crate) struct Access {
     pub(crate) scopes: oxmcp_auth::ScopeSet,
 }
 
+impl Access {
+    /// Narrows the callers to those for whom `sees` is true as well.
+    pub(crate) fn see(&mut self, sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
+        self.sees = Some(match self.sees.take() {
+            None => Arc::new(sees),
+            Some(before) => Arc::new(move |cx| before(cx) && sees(cx)),
+        });
+    }
+}
+
 /// The way in which a handler asks its client for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskMode {

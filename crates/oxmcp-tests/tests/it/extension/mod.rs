@@ -10,6 +10,7 @@ mod requirements;
 mod results;
 mod revisions;
 mod subscriptions;
+mod tool_layers;
 
 use oxmcp::{
     Client, ClientSession, Extension, Server,
