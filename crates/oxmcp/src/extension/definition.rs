@@ -205,8 +205,9 @@ impl Extension {
     }
 
     /// Sets what the code of an extension shares on a server, for what has no handler of its own to capture it, as a
-    /// [layer of a tool](crate::Tool::layer). It is found by [`RequestContext::extension_state`](crate::RequestContext::extension_state)
-    /// and [`Server::extension_state`](crate::Server::extension_state).
+    /// [layer of a tool](crate::Tool::layer). It is found by
+    /// [`RequestContext::extension_state`](crate::RequestContext::extension_state) and
+    /// [`Server::extension_state`](crate::Server::extension_state).
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
         self.state = Some(state);
@@ -214,8 +215,8 @@ impl Extension {
     }
 
     /// Adds a middleware for what arrives. Its place is where the extension is added: inside the layers, and the extensions with
-    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the order.
-    /// See [`middleware`](crate::session::middleware).
+    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the
+    /// order. See [`middleware`](crate::session::middleware).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, middleware};
@@ -421,9 +422,9 @@ impl Extension {
         self
     }
 
-    /// A `resultType` beside the protocol's own. A client accepts it for methods that have it in [`Method::RESULT_TYPES`], whose result
-    /// tells by it what came. A server answers with it by [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only
-    /// requests that declare the extension.
+    /// A `resultType` beside the protocol's own. A client accepts it for methods that have it in [`Method::RESULT_TYPES`], whose
+    /// result tells by it what came. A server answers with it by
+    /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only requests that declare the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
     pub fn result_type(mut self, name: impl Into<String>) -> Self {

@@ -234,21 +234,21 @@ impl RequestContext {
     /// Refuses a request that does not declare an extension of this server, in a revision of it that the server knows.
     ///
     /// # Errors
-    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing, to answer with. Besides, where
-    /// the server itself does not have the extension.
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing, to answer with.
+    /// Besides, where the server itself does not have the extension.
     pub fn expect_extension(&self, id: &str) -> Result<()> {
         self.server()?.features().extensions.expect(self, id)
     }
 
-    /// What an extension of this server [shares](crate::Extension::state). `None` where there is no such extension, and where it shares
-    /// another type.
+    /// What an extension of this server [shares](crate::Extension::state). `None` where there is no such extension, and where it
+    /// shares another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         self.server().ok()?.extension_state(id)
     }
 
-    /// What has taken over the work of this handler, once it was [detached](crate::DetachableCall::detach) from its request. `None`
-    /// before that, and where it is of another type.
+    /// What has taken over the work of this handler, once it was [detached](crate::DetachableCall::detach) from its request.
+    /// `None` before that, and where it is of another type.
     #[must_use]
     pub fn detached_work<T: DetachedWork>(&self) -> Option<Arc<T>> {
         let work: Arc<dyn Any + Send + Sync> = Arc::clone(self.parts().detached.get()?) as _;

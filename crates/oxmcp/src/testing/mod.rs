@@ -28,16 +28,21 @@
 //
 // | `connect` | a client and a server, connected in memory |
 // | `scripted_peer` | [`ScriptedPeer`] |
-// | `store_contracts` | the contracts of stores |
+// | `store_contracts` | the contracts of stores of sessions and of events |
+// | `task_contract` | the contract of stores of tasks |
 
 #[cfg(all(feature = "client", feature = "server"))]
 mod connect;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
 mod store_contracts;
+#[cfg(feature = "server")]
+mod task_contract;
 
 #[cfg(all(feature = "client", feature = "server"))]
 pub use connect::{Connect, connect};
 pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]
 pub use store_contracts::{event_store_contract, session_store_contract};
+#[cfg(feature = "server")]
+pub use task_contract::task_store_contract;

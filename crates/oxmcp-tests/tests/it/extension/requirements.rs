@@ -1,4 +1,4 @@
-//! What extensions require of their own side.
+//! Requirements of extensions, which their own side must meet.
 
 use oxmcp::{
     Tool,

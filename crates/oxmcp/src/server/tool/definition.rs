@@ -317,8 +317,9 @@ impl Tool {
         self
     }
 
-    /// Adds code around the calls of this tool: for extensions, which can answer otherwise than the tool does, or go on with a call
-    /// that was answered. What was added first is outermost. A layer of all requests is [`Server::layer`](crate::Server::layer).
+    /// Adds code around the calls of this tool: for extensions, which can answer otherwise than the tool does, or go on with a
+    /// call that was answered. What was added first is outermost. A layer of all requests is
+    /// [`Server::layer`](crate::Server::layer).
     ///
     /// ```
     /// use oxmcp::Tool;

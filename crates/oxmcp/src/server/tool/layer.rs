@@ -120,8 +120,8 @@ opaque_debug!(ToolCall, |it| { tool: it.schemas.tool });
 pub struct ToolResponse(Body);
 
 impl ToolResponse {
-    /// A result of a type that an extension has added, by [`Extension::result_type`](crate::Extension::result_type). `members` are
-    /// those of the result, as an object; the type is added to them.
+    /// A result of a type that an extension has added, by [`Extension::result_type`](crate::Extension::result_type). `members`
+    /// are those of the result, as an object; the type is added to them.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     ///
     /// ```
@@ -140,7 +140,8 @@ impl ToolResponse {
     /// ```
     ///
     /// # Errors
-    /// Where this request does not declare the extension, or its revision has no types of results: the error is one to answer with.
+    /// Where this request does not declare the extension, or its revision has no types of results: the error is one to answer
+    /// with.
     /// [`Error::is_misuse`] where no extension of the server has the type, or the members are no object.
     pub fn of_extension(
         cx: &RequestContext,
@@ -285,9 +286,10 @@ impl DetachableCall {
         ask::is_suspended(&self.request)
     }
 
-    /// Detaches the handler from its request, which is to be answered by other means. What it sends is dropped from now on but for
-    /// its progress and its questions, which go to `work`. It is cancelled by the token alone, and dropped after
-    /// [`Limits::cancel_grace`](crate::Limits::cancel_grace) then. The future that is returned is the rest of the call, to be spawned.
+    /// Detaches the handler from its request, which is to be answered by other means. What it sends is dropped from now on but
+    /// for its progress and its questions, which go to `work`. It is cancelled by the token alone, and dropped after
+    /// [`Limits::cancel_grace`](crate::Limits::cancel_grace) then. The future that is returned is the rest of the call, to be
+    /// spawned.
     ///
     /// # Errors
     /// The call, where its handler has asked the client something before it was detached: [run](Self::run) it to its end, and
