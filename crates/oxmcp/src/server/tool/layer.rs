@@ -102,6 +102,7 @@ impl ToolCall {
     }
 
     /// Calls the tool so that it can go on when the request has been answered without it.
+    #[must_use]
     pub fn detachable(self) -> DetachableCall {
         let request = self.context;
         let context = ask::detachable(&request);
