@@ -266,9 +266,12 @@ async fn a_detached_call_is_cancelled_by_its_token_alone() {
 async fn a_call_that_has_asked_its_client_is_not_detached() {
     let (said, mut heard) = mpsc::unbounded_channel();
     let tool = Tool::new("t", "A tool", async |cx: RequestContext| {
-        let Confirm { sure } = cx.ask("sure", "Go on?").await?;
-        tokio::task::yield_now().await;
-        tokio::task::yield_now().await;
+        let asked = cx.ask("sure", "Go on?").await;
+        // Long enough for the layer to lose its patience.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        let Confirm { sure } = asked?;
         Ok::<_, oxmcp::Error>(format!("sure: {sure}"))
     });
     let server = server(clock()).tool(tool.layer(detaching(said, CancellationToken::new())));

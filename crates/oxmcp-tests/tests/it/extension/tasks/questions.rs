@@ -126,7 +126,8 @@ async fn a_task_that_waits_for_its_client_expires_and_its_handler_ends() {
     let id = peer.begin("ask").await;
     peer.until(&id, "input_required").await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(heard.recv().await, Some(true));
+    let heard = tokio::time::timeout(Duration::from_secs(600), heard.recv());
+    assert_eq!(heard.await.unwrap(), Some(true));
     let gone = peer.ask("tasks/get", json!({"taskId": id})).await;
     assert_eq!(gone["error"]["code"], -32602, "{gone}");
 }
