@@ -31,6 +31,8 @@ pub struct MemoryTaskStore {
 #[derive(Default)]
 struct Table {
     entries: HashMap<String, Entry>,
+    /// How many each owner has.
+    owners: HashMap<Option<String>, usize>,
     bytes: usize,
 }
 
@@ -97,28 +99,40 @@ impl MemoryTaskStore {
 }
 
 impl Table {
+    fn add(&mut self, entry: Entry) {
+        self.bytes += entry.task.bytes();
+        *self.owners.entry(entry.task.owner.clone()).or_default() += 1;
+        self.entries.insert(entry.task.id.clone(), entry);
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(Entry { task, .. }) = self.entries.remove(id) else {
+            return;
+        };
+        self.bytes -= task.bytes();
+        if let Some(count) = self.owners.get_mut(&task.owner) {
+            *count -= 1;
+            if *count == 0 {
+                self.owners.remove(&task.owner);
+            }
+        }
+    }
+
     fn remove_expired(&mut self) {
         let now = Instant::now();
-        let mut freed = 0;
-        self.entries.retain(|_, entry| {
-            let is_kept = now < entry.expires();
-            if !is_kept {
-                freed += entry.task.bytes();
-            }
-            is_kept
-        });
-        self.bytes -= freed;
+        let all = self.entries.iter();
+        let expired = all.filter(|(_, entry)| now >= entry.expires());
+        let expired: Vec<_> = expired.map(|(id, _)| id.clone()).collect();
+        for id in expired {
+            self.remove(&id);
+        }
     }
 
     /// The entry of an id, if it has not expired.
     fn find(&mut self, id: &str) -> Option<&mut Entry> {
-        let is_kept = self
-            .entries
-            .get(id)
-            .is_some_and(|it| Instant::now() < it.expires());
-        if !is_kept {
-            let expired = self.entries.remove(id)?;
-            self.bytes -= expired.task.bytes();
+        let entry = self.entries.get(id)?;
+        if Instant::now() >= entry.expires() {
+            self.remove(id);
         }
         self.entries.get_mut(id)
     }
@@ -127,36 +141,28 @@ impl Table {
 impl TaskStore for MemoryTaskStore {
     async fn create(&self, task: TaskRecord) -> Result<()> {
         let mut table = self.tasks.lock();
-        // Only where it is full, since all of them are looked at.
-        let of_owner = |table: &Table| {
-            let all = table.entries.values();
-            all.filter(|it| it.task.owner == task.owner).count()
+        let has_room = |table: &Table| {
+            let of_owner = table.owners.get(&task.owner).copied().unwrap_or_default();
+            table.entries.len() < self.max_tasks && of_owner < self.max_each
         };
-        let is_full = |table: &Table| {
-            table.entries.len() >= self.max_tasks
-                || table.bytes + task.bytes() > self.max_bytes
-                || of_owner(table) >= self.max_each
-        };
-        if is_full(&table) {
+        // All of them are looked at, so only where it is full.
+        if !has_room(&table) || table.bytes + task.bytes() > self.max_bytes {
             table.remove_expired();
         }
-        if table.entries.len() >= self.max_tasks || of_owner(&table) >= self.max_each {
+        if !has_room(&table) {
             return Err(Error::limit(
                 "there are too many tasks already; wait for some to expire",
             ));
         }
-        let bytes = table.bytes + task.bytes();
-        self.check_bytes(bytes)?;
+        self.check_bytes(table.bytes + task.bytes())?;
         if table.entries.contains_key(&task.id) {
             return Err(Error::internal("there is a task of this id already"));
         }
-        table.bytes = bytes;
-        let entry = Entry {
+        table.add(Entry {
             created: Instant::now(),
             revision: watch::Sender::new(1),
             task,
-        };
-        table.entries.insert(entry.task.id.clone(), entry);
+        });
         Ok(())
     }
 

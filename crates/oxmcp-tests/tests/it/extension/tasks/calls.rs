@@ -245,6 +245,40 @@ async fn a_task_is_completed_from_elsewhere() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_who_end_a_task_at_once_one_is_right() {
+    let tool = Tool::new("wait", "Wait", std::future::pending::<String>);
+    let server = server(tool.task(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    for _ in 0..20 {
+        let id = peer.begin("wait").await;
+        let tasks = server.tasks().unwrap();
+        let ends = (0..8).map(|number| {
+            let (tasks, id) = (tasks.clone(), id.clone());
+            tokio::spawn(async move {
+                let result = CallToolResult::text(number.to_string());
+                tasks.complete(&id, result).await.unwrap().then_some(number)
+            })
+        });
+        let ends: Vec<_> = ends.collect();
+        peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        let mut right = Vec::new();
+        for end in ends {
+            right.extend(end.await.unwrap());
+        }
+        let state = peer.get(&id).await;
+        match right.as_slice() {
+            [] => assert_eq!(state["status"], "cancelled", "{state}"),
+            [one] => assert_eq!(
+                state["result"]["content"][0]["text"],
+                one.to_string(),
+                "{state}"
+            ),
+            many => panic!("{many:?} have ended one task: {state}"),
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_expires_when_it_is_over_and_not_while_it_works() {
     let tool = || {
@@ -273,6 +307,7 @@ async fn a_task_outlives_the_connection_that_made_it() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let id = Peer::of(&server).await.begin("report").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     open.send(true).unwrap();
     let done = Peer::of(&server).await.until(&id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "the report");

@@ -93,6 +93,25 @@ async fn a_store_that_is_full_refuses_tasks_until_some_expire() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn there_are_ten_thousand_tasks_and_no_more() {
+    let store = MemoryTaskStore::new();
+    let task = |number: usize| {
+        let mut task = TaskRecord::new(number.to_string(), "tool");
+        task.owner = Some((number % 10).to_string());
+        task.ttl_ms = 1000;
+        task
+    };
+    for round in 0..2 {
+        for number in 0..10_000 {
+            store.create(task(number)).await.unwrap();
+        }
+        assert!(store.create(task(10_000)).await.is_err(), "{round}");
+        tokio::time::sleep(Duration::from_millis(1001)).await;
+    }
+    assert!(store.load("0").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_result_without_room_fails_its_task() {
     let store = MemoryTaskStore::new().max_bytes(10_000);
     let tool = |name: &str, bytes: usize| {
