@@ -19,16 +19,20 @@ struct Confirm {
 }
 
 /// What detached work says and asks, in order. Each question is answered with yes.
-struct Work(mpsc::UnboundedSender<String>);
+struct Work(mpsc::Sender<String>);
 
 impl DetachedWork for Work {
     fn progress(&self, report: DetachedProgress) {
         let message = report.message.unwrap_or_default();
-        self.0.send(format!("{} {message}", report.done)).unwrap();
+        self.0
+            .try_send(format!("{} {message}", report.done))
+            .unwrap();
     }
 
     fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer {
-        self.0.send(format!("{key} {}", question.method())).unwrap();
+        self.0
+            .try_send(format!("{key} {}", question.method()))
+            .unwrap();
         let answer = json!({"action": "accept", "content": {"sure": true}});
         Box::pin(async move { Ok(RawValue::from_string(answer.to_string()).unwrap()) })
     }
@@ -36,7 +40,7 @@ impl DetachedWork for Work {
 
 /// A layer that answers "later" and hands on what the call says from then on.
 fn detaching(
-    said: mpsc::UnboundedSender<String>,
+    said: mpsc::Sender<String>,
     cancel: CancellationToken,
 ) -> impl Fn(ToolCall) -> std::pin::Pin<Box<dyn Future<Output = oxmcp::Result<ToolResponse>> + Send>>
 + Send
@@ -57,7 +61,7 @@ fn detaching(
                             Ok(response) => response.result().unwrap().to_text(),
                             Err(error) => error.to_string(),
                         };
-                        said.send(ended).unwrap();
+                        said.try_send(ended).unwrap();
                     });
                     Ok(CallToolResult::text("later").into())
                 }
@@ -201,7 +205,7 @@ async fn what_an_extension_shares_is_found_by_the_layers_of_tools() {
 #[tokio::test]
 async fn a_detached_call_says_and_asks_elsewhere() {
     for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
-        let (said, mut heard) = mpsc::unbounded_channel();
+        let (said, mut heard) = mpsc::channel(16);
         let (go, going) = tokio::sync::watch::channel(false);
         let tool = Tool::new("t", "A tool", move |cx: RequestContext| {
             let mut going = going.clone();
@@ -237,8 +241,8 @@ async fn a_detached_call_says_and_asks_elsewhere() {
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_call_is_cancelled_by_its_token_alone() {
-    let (said, mut heard) = mpsc::unbounded_channel();
-    let deaf = Tool::new("deaf", "A tool", || std::future::pending::<String>());
+    let (said, mut heard) = mpsc::channel(16);
+    let deaf = Tool::new("deaf", "A tool", std::future::pending::<String>);
     let heeds = Tool::new("heeds", "A tool", |cx: RequestContext| async move {
         cx.cancelled().await;
         "cancelled"
@@ -264,7 +268,7 @@ async fn a_detached_call_is_cancelled_by_its_token_alone() {
 
 #[tokio::test]
 async fn a_call_that_has_asked_its_client_is_not_detached() {
-    let (said, mut heard) = mpsc::unbounded_channel();
+    let (said, mut heard) = mpsc::channel(16);
     let tool = Tool::new("t", "A tool", async |cx: RequestContext| {
         let asked = cx.ask("sure", "Go on?").await;
         // Long enough for the layer to lose its patience.
@@ -288,13 +292,13 @@ async fn a_call_that_has_asked_its_client_is_not_detached() {
 
 #[tokio::test]
 async fn an_attached_call_is_cancelled_with_its_request() {
-    let (said, mut heard) = mpsc::unbounded_channel();
+    let (said, mut heard) = mpsc::channel(16);
     let tool = Tool::new("t", "A tool", move |cx: RequestContext| {
         let said = said.clone();
         async move {
-            said.send("begun").unwrap();
+            said.try_send("begun").unwrap();
             cx.cancelled().await;
-            said.send("cancelled").unwrap();
+            said.try_send("cancelled").unwrap();
         }
     });
     let tool = tool.layer(|call| async move { call.detachable().run().await });
