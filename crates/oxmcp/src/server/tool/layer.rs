@@ -143,7 +143,7 @@ impl ToolResponse {
     /// # Errors
     /// Where this request does not declare the extension, or its revision has no types of results: the error is one to answer
     /// with.
-    /// [`Error::is_misuse`] where no extension of the server has the type, or the members are no object.
+    /// Besides, where no extension of the server has the type, or the members are no object.
     pub fn of_extension(
         cx: &RequestContext,
         result_type: &str,
