@@ -9,13 +9,16 @@
 // With `--tls HOW` the client must use TLS, with a certificate of an authority that nobody knows: it is run once so, and must
 // fail, and then with the variables that name it. HOW is `https`, `http2`, or the nginx that stands before the
 // recorder. With `--proxy` there is a proxy between, which the variables name that all systems have for it.
+//
+// With `--issuer TOKENS` there is an authorization server that issues tokens for the server; see `authorization/issuer.mjs`. Then
+// `{issuer}` and `{url}` stand for both in the words of either, `{tokens}` for TOKENS in those of SERVER, and the variable BROWSER names a program that logs in.
 import { spawn } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { startNginx, startNginxWithTls } from './nginx.mjs';
@@ -28,13 +31,14 @@ const LIMIT = 80_000;
 const PATIENCE = 10_000;
 
 const words = process.argv.slice(2);
-const options = { clean: false, nginx: undefined, tls: undefined, proxy: false };
+const options = { clean: false, nginx: undefined, tls: undefined, proxy: false, issuer: undefined };
 while (words[0]?.startsWith('--')) {
   const option = words.shift();
   if (option === '--clean') options.clean = true;
   else if (option === '--nginx') options.nginx = words.shift();
   else if (option === '--tls') options.tls = words.shift();
   else if (option === '--proxy') options.proxy = true;
+  else if (option === '--issuer') options.issuer = words.shift();
   else throw new Error(`there is no option ${option}`);
 }
 const [transcript, path] = words;
@@ -42,8 +46,8 @@ const rest = words.slice(3);
 const [server, client] = [rest.slice(0, rest.indexOf('--')), rest.slice(rest.indexOf('--') + 1)];
 
 const record = (mark, text) => appendFileSync(transcript, `${mark} ${text.replaceAll(/\r?\n/g, ' ').trim()}\n`);
-/** Keeps what is a message; streams of 2024-11-05 begin with an address, and some with an event that is empty. */
-const recordMessage = (mark, text) => /^\s*[[{]/.test(text) && record(mark, text);
+/** Keeps what is a message: metadata of servers are JSON as well, and streams of 2024-11-05 begin with an address. */
+const recordMessage = (mark, text) => /^\s*[[{][^]*"jsonrpc"/.test(text) && record(mark, text);
 
 /** Passes each request on to the port, and each answer back, as they come. */
 function recorder(port, certificates) {
@@ -173,17 +177,30 @@ setTimeout(() => {
 }, LIMIT).unref();
 process.on('SIGTERM', () => finish(1));
 
-const port = await freePort();
-const command = server.map((word) => word.replace('{port}', port));
-const serving = start(command, ['pipe', process.stderr, process.stderr]);
-await listening(port, serving);
-let target = port;
-if (options.nginx) {
-  target = await freePort();
-  await listening(target, start(await startNginx(options.nginx, target, port), ['ignore', process.stderr, process.stderr]));
+/** An authorization server, and a browser where programs look for one. Returns its issuer, and the variables of clients. */
+async function startAuthorization(resource) {
+  const { startIssuer } = await import('./authorization/issuer.mjs');
+  const { issuer, variables } = await startIssuer({ tokens: options.issuer, resource, say: (text) => record('#', text) });
+  const directory = join(dirname(resolve(transcript)), 'browser');
+  const browser = join(directory, 'xdg-open');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(browser, `#!/bin/sh\nexec '${process.execPath}' '${join(import.meta.dirname, 'authorization/browser.mjs')}' "$@"\n`);
+  chmodSync(browser, 0o755);
+  return [issuer, { ...variables, ISSUER: issuer, BROWSER: browser, PATH: `${directory}${delimiter}${process.env.PATH}` }];
 }
+
+const port = await freePort();
+const target = options.nginx ? await freePort() : port;
 const certificates = options.tls && makeCertificates();
 let door = await listen(recorder(target, certificates));
+const resource = `http://127.0.0.1:${door}${path}`;
+const [issuer, variables] = options.issuer ? await startAuthorization(resource) : [undefined, {}];
+const command = server.map((word) => word.replace('{port}', port).replace('{url}', resource).replace('{issuer}', issuer).replace('{tokens}', options.issuer));
+const serving = start(command, ['pipe', process.stderr, process.stderr], variables);
+await listening(port, serving);
+if (options.nginx) {
+  await listening(target, start(await startNginx(options.nginx, target, port), ['ignore', process.stderr, process.stderr]));
+}
 const isOfNode = ['https', 'http2', undefined].includes(options.tls);
 if (!isOfNode) {
   const behind = door;
@@ -192,9 +209,8 @@ if (!isOfNode) {
   await listening(door, start(nginx, ['ignore', process.stderr, process.stderr]));
 }
 const url = `${options.tls ? 'https' : 'http'}://127.0.0.1:${door}${path}`;
-const asking = client.map((word) => word.replace('{url}', url));
+const asking = client.map((word) => word.replace('{url}', url).replace('{issuer}', issuer));
 
-const variables = {};
 if (options.proxy) {
   const proxy = await startProxy((what, whose) => record('#', `by way of the proxy: ${what} ${whose}`));
   for (const name of ['http_proxy', 'https_proxy']) variables[name] = proxy;

@@ -37,7 +37,7 @@ pub fn token(data: &[u8]) {
     let issuer = TrustedIssuer::new("https://auth.example.com");
     let issuer = issuer.keys(Jwks::from(vec![KEY.public_jwk().clone()]));
     let verifier = TokenVerifier::new(["https://mcp.example.com"]);
-    let Ok(mut verifier) = verifier.and_then(|verifier| verifier.issuer(issuer)) else {
+    let Ok(verifier) = verifier.and_then(|verifier| verifier.issuer(issuer)) else {
         return;
     };
     // Signed by the right key, with any claims; and as it is.

@@ -2,9 +2,9 @@
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
 // `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
-// itself over to `main`.
-// Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL` and `sse URL` are commands that say
-// over which transport to reach a server that runs. `strict` is for our server; `lenient` is for the foreign twins in
+// itself over to `main`. Over the command `login` it has a `login` as well; see `login.mjs`.
+// Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
+// commands that say how to reach a server that runs. `strict` is for our server; `lenient` is for the foreign twins in
 // `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
@@ -104,6 +104,21 @@ async function check(peer, strict, person) {
         assert.equal(text(await peer.call('print', {})), 'printed');
       },
     }),
+    ...(peer.login && {
+      'has logged in once': () => assert.equal(peer.login.logins, 1),
+      ...(peer.login.clientMetadataUrl && {
+        'gets other scopes for a tool that needs them': async () => {
+          assert.equal(text(await peer.call('write', {})), 'ann writes');
+          assert.equal(peer.login.logins, 2);
+        },
+      }),
+      'gets other tokens once its own are revoked': async () => {
+        const { logins } = peer.login;
+        await peer.login.revoke();
+        assert.equal(text(await peer.call('echo', { text: 'again' })), 'again');
+        assert.ok(peer.login.logins > logins, 'a token that was revoked must be refused');
+      },
+    }),
   };
 
   for (const [name, body] of Object.entries(checks)) {
@@ -118,7 +133,7 @@ async function check(peer, strict, person) {
 }
 
 /** Whether the command says to reach a server that runs, by its URL. */
-export const overHttp = (command) => command === 'http' || command === 'sse';
+export const overHttp = (command) => ['http', 'login', 'sse'].includes(command);
 
 /** The sum is a number: bare for the modern revision, in an object for the legacy ones that have structured content. */
 function structured(revision, sum, strict) {

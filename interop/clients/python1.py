@@ -6,10 +6,12 @@ from typing import Any
 
 from checks import arguments, check
 from features import ROOTS, Person, Refused, sample
+from login import Login
 from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 
 def plain(result: Any) -> dict[str, Any]:
@@ -29,6 +31,7 @@ class Python1:
 
     def __init__(self, session: ClientSession, revision: str, heard: list[Any], updates: "asyncio.Queue[str]") -> None:
         self._session = session
+        self.login: Login | None = None
         self._heard = heard
         self._updates = updates
         self.revision = revision
@@ -73,8 +76,10 @@ class Python1:
         return [plain(params) for params in self._heard]
 
 
-def transport(command: str, args: list[str]) -> Any:
+def transport(command: str, args: list[str], login: Login | None) -> Any:
     match command:
+        case "login":
+            return streamable_http_client(args[0], http_client=create_mcp_http_client(auth=login.provider))
         case "http":
             return streamable_http_client(args[0])
         case "sse":
@@ -105,7 +110,10 @@ async def main() -> None:
         if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ResourceUpdatedNotification):
             updates.put_nowait(str(message.root.params.uri))
 
-    async with transport(command, args) as (read, write, *_):
+    login = None
+    if command == "login":
+        login = Login(args[0], True, lambda code, state, issuer: (code, state))
+    async with transport(command, args, login) as (read, write, *_):
         async with ClientSession(
             read,
             write,
@@ -116,7 +124,9 @@ async def main() -> None:
             message_handler=message,
         ) as session:
             answer = await session.initialize()
-            await check(Python1(session, str(answer.protocolVersion), heard, updates), strict, person)
+            peer = Python1(session, str(answer.protocolVersion), heard, updates)
+            peer.login = login
+            await check(peer, strict, person)
 
 
 asyncio.run(main())

@@ -7,8 +7,12 @@ from typing import Any
 
 from checks import arguments, check
 from features import ROOTS, Person, Refused, sample
+from login import Login
 from mcp import Client, MCPError, StdioServerParameters, types
+from mcp.client.auth import AuthorizationCodeResult
 from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from opentelemetry import trace
 
@@ -33,6 +37,7 @@ class Python2:
 
     def __init__(self, client: Client, heard: list[Any], updates: "asyncio.Queue[str]") -> None:
         self._client = client
+        self.login: Login | None = None
         self._heard = heard
         self._updates = updates
         self.revision = client.protocol_version
@@ -94,8 +99,10 @@ async def check_trace(client: Client) -> None:
     assert said["content"][0]["text"] == format(trace_id, "032x"), said
 
 
-def transport(command: str, args: list[str]) -> Any:
+def transport(command: str, args: list[str], login: Login | None) -> Any:
     match command:
+        case "login":
+            return streamable_http_client(args[0], http_client=create_mcp_http_client(auth=login.provider))
         case "http":
             return args[0]
         case "sse":
@@ -126,8 +133,11 @@ async def main() -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
             updates.put_nowait(str(message.params.uri))
 
+    login = None
+    if command == "login":
+        login = Login(args[0], mode != "legacy", lambda code, state, iss: AuthorizationCodeResult(code=code, state=state, iss=iss))
     async with Client(
-        transport(command, args),
+        transport(command, args, login),
         mode=mode,
         elicitation_callback=elicit,
         sampling_callback=create_message,
@@ -137,7 +147,9 @@ async def main() -> None:
     ) as client:
         if strict:
             await check_trace(client)
-        await check(Python2(client, heard, updates), strict, person)
+        peer = Python2(client, heard, updates)
+        peer.login = login
+        await check(peer, strict, person)
 
 
 asyncio.run(main())

@@ -1,8 +1,9 @@
 // The TypeScript SDK 1.x. MODE names the package: `@modelcontextprotocol/sdk` or one of the older lines in package.json.
 import { main, overHttp } from './checks.mjs';
 import { roots, sample } from './features.mjs';
+import { Login } from './login.mjs';
 
-const MODULES = { http: 'streamableHttp', sse: 'sse' };
+const MODULES = { http: 'streamableHttp', login: 'streamableHttp', sse: 'sse' };
 
 async function transportClass(name, command) {
   const module = await import(`${name}/client/${MODULES[command] ?? 'stdio'}.js`);
@@ -28,13 +29,23 @@ await main(async (name, command, args, person) => {
 
   const asks = 'ElicitRequestSchema' in types;
   const capabilities = { ...(asks && { elicitation: {} }), sampling: {}, roots: {} };
-  const transport = new Transport(overHttp(command) ? new URL(args[0]) : { command, args });
+  const login = command === 'login' ? new Login(true) : undefined;
+  const { BROWSER, ISSUER } = process.env;
+  // Programs that are started are told nothing but what the SDK knows.
+  const server = overHttp(command) ? new URL(args[0]) : { command, args, ...(ISSUER && { env: { BROWSER } }) };
+  const open = () => new Transport(server, login && { authProvider: login });
+  let transport;
   const client = new Client({ name: 'interop-typescript1', version: '1.0.0' }, { capabilities });
   if (asks) client.setRequestHandler(types.ElicitRequestSchema, ({ params }) => person.elicit(params));
   client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => sample(params));
   client.setRequestHandler(types.ListRootsRequestSchema, () => roots);
-  await client.connect(transport);
-  return {
+  const connect = () => {
+    // One that was refused cannot be started again.
+    transport = open();
+    return client.connect(transport);
+  };
+  await (login ? login.run(() => transport, connect) : connect());
+  const peer = {
     revision: transport.revision,
     listTools: async () => (await client.listTools()).tools,
     call: (name, args, options) => client.callTool({ name, arguments: args }, undefined, options),
@@ -62,4 +73,5 @@ await main(async (name, command, args, person) => {
       await client.close();
     },
   };
+  return login ? login.wrap(peer, () => transport) : peer;
 });

@@ -6,6 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 import { main, overHttp } from './checks.mjs';
 import { roots, sample } from './features.mjs';
+import { Login } from './login.mjs';
 
 await main(async (mode, command, args, person) => {
   const client = new Client(
@@ -19,10 +20,18 @@ await main(async (mode, command, args, person) => {
   client.setRequestHandler('sampling/createMessage', ({ params }) => sample(params));
   client.setRequestHandler('roots/list', () => roots);
   const Http = command === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
-  const transport = overHttp(command) ? new Http(new URL(args[0])) : new StdioClientTransport({ command, args });
-  await client.connect(transport);
+  const login = command === 'login' ? Object.assign(new Login(mode !== 'legacy'), { finish: (parameters) => parameters }) : undefined;
+  let transport;
+  const connect = () => {
+    // One that was refused cannot be started again.
+    transport = overHttp(command)
+      ? new Http(new URL(args[0]), login && { authProvider: login })
+      : new StdioClientTransport({ command, args });
+    return client.connect(transport);
+  };
+  await (login ? login.run(() => transport, connect) : connect());
   const legacy = client.getProtocolEra() === 'legacy';
-  return {
+  const peer = {
     revision: client.getNegotiatedProtocolVersion(),
     listTools: async () => (await client.listTools()).tools,
     call: (name, args, { meta, ...options } = {}) => client.callTool({ name, arguments: args, _meta: meta }, options),
@@ -68,4 +77,5 @@ await main(async (mode, command, args, person) => {
       await client.close();
     },
   };
+  return login ? login.wrap(peer, () => transport) : peer;
 });

@@ -2,8 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 
-/** Serves on the port of this machine. `transport` is `http`, or `sse` for that of 2024-11-05; `offer` makes a server. */
-export async function serve(name, transport, port, offer) {
+import { SCOPES, metadataOf, serveProtected, verifierOf } from './protection.mjs';
+
+/**
+ * Serves on the port of this machine. `transport` is `http`, `protected` by tokens of `issuer` for `url`, or `sse` for that of
+ * 2024-11-05; `offer` makes a server.
+ */
+export async function serve(name, transport, [port, url, issuer], offer) {
+  if (transport === 'protected') return protect(name, port, url, issuer, await streamable(name, offer));
   const answer = await (transport === 'sse' ? sse(name, offer) : streamable(name, offer));
   const server = http.createServer((request, response) => {
     answer(request, response).catch((error) => {
@@ -12,6 +18,27 @@ export async function serve(name, transport, port, offer) {
     });
   });
   server.listen(Number(port), '127.0.0.1');
+}
+
+/** Without an issuer the server is one itself, by the router and the demonstration of the SDK. */
+async function protect(name, port, url, issuer, answer) {
+  const router = await import(`${name}/server/auth/router.js`);
+  const { requireBearerAuth } = await import(`${name}/server/auth/middleware/bearerAuth.js`);
+  const { InvalidTokenError } = await import(`${name}/server/auth/errors.js`);
+  const resourceServerUrl = new URL(url);
+  const resourceMetadataUrl = router.getOAuthProtectedResourceMetadataUrl(resourceServerUrl);
+  const guardOf = (verifier) => (requiredScopes) => requireBearerAuth({ verifier, requiredScopes, resourceMetadataUrl });
+  if (issuer) {
+    const oauthMetadata = await metadataOf(issuer);
+    const metadata = router.mcpAuthMetadataRouter({ oauthMetadata, resourceServerUrl, scopesSupported: SCOPES });
+    const verifier = verifierOf(issuer, url, (message) => new InvalidTokenError(message));
+    return serveProtected(port, metadata, guardOf(verifier), answer);
+  }
+  const { DemoInMemoryAuthProvider } = await import(`${name}/examples/server/demoInMemoryOAuthProvider.js`);
+  const provider = new DemoInMemoryAuthProvider((resource) => resource?.href === url);
+  const issuerUrl = new URL(resourceServerUrl.origin);
+  const own = router.mcpAuthRouter({ provider, issuerUrl, resourceServerUrl, scopesSupported: SCOPES });
+  return serveProtected(port, own, guardOf(provider), answer);
 }
 
 async function streamable(name, offer) {
@@ -28,10 +55,10 @@ async function streamable(name, offer) {
     return transport;
   }
 
-  return async (request, response) => {
+  return async (request, response, body) => {
     const id = request.headers['mcp-session-id'];
     if (id && !sessions.has(id)) response.writeHead(404).end();
-    else await (sessions.get(id) ?? (await open())).handleRequest(request, response);
+    else await (sessions.get(id) ?? (await open())).handleRequest(request, response, body);
   };
 }
 

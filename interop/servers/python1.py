@@ -1,4 +1,5 @@
-"""A server of the Python SDK 1.x, with what `interop-server` offers. The arguments are none, `streamable-http PORT` or `sse PORT`."""
+"""A server of the Python SDK 1.x, with what `interop-server` offers. The arguments are none, `streamable-http PORT`,
+`sse PORT` or `protected PORT URL ISSUER`."""
 
 import sys
 from urllib.parse import unquote
@@ -8,9 +9,10 @@ from mcp.types import Completion, PromptReference, SamplingMessage, TextContent
 from pydantic import AnyUrl
 
 from features import Sure, Which, memos, offer, possible
+from protection import protection
 
-transport, port = sys.argv[1:] or ["stdio", "0"]
-server = FastMCP("interop-python1", port=int(port))
+transport, port, *issuer = sys.argv[1:] or ["stdio", "0"]
+server = FastMCP("interop-python1", port=int(port), **(protection(*issuer) if issuer else {}))
 offer(server, Context, ValueError)
 
 
@@ -65,4 +67,4 @@ async def shout(ctx: Context) -> str:
     return "shouted"
 
 
-server.run(transport)
+server.run("streamable-http" if issuer else transport)

@@ -1,4 +1,5 @@
-"""A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras."""
+"""A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras. The arguments are none, `streamable-http PORT`,
+`sse PORT` or `protected PORT URL ISSUER`."""
 
 import sys
 from typing import Annotated
@@ -21,8 +22,10 @@ from mcp.types import (
 from opentelemetry.trace import get_current_span
 
 from features import Sure, Which, memos, offer, possible
+from protection import protection
 
-server = MCPServer("interop-python2")
+transport, port, *issuer = sys.argv[1:] or ["stdio", "0"]
+server = MCPServer("interop-python2", **(protection(*issuer) if issuer else {}))
 offer(server, Context, ToolError)
 
 
@@ -97,5 +100,7 @@ async def shout(ctx: Context) -> str:
     return "shouted"
 
 
-transport, *port = sys.argv[1:] or ["stdio"]
-server.run(transport, **({"port": int(port[0])} if port else {}))
+if transport == "stdio":
+    server.run()
+else:
+    server.run("streamable-http" if issuer else transport, port=int(port))

@@ -1,11 +1,11 @@
-// A server of the TypeScript SDK 1.x, with what `interop-server` offers. The first argument names the package; `http PORT` or
-// `sse PORT` after it are the other transports.
+// A server of the TypeScript SDK 1.x, with what `interop-server` offers. The first argument names the package; `http PORT`,
+// `sse PORT` or `protected PORT URL [ISSUER]` after it are the other transports.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import * as features from './features.mjs';
 import { serve } from './http1.mjs';
 
-const [name, transport, port] = process.argv.slice(2);
+const [name, transport, ...address] = process.argv.slice(2);
 const { Server } = await import(`${name}/server/index.js`);
 const { StdioServerTransport } = await import(`${name}/server/stdio.js`);
 const types = await import(`${name}/types.js`);
@@ -137,5 +137,5 @@ function offer() {
   return server;
 }
 
-if (transport) await serve(name, transport, port, offer);
+if (transport) await serve(name, transport, address, offer);
 else await offer().connect(new StdioServerTransport());

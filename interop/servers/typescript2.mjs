@@ -1,14 +1,25 @@
-// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras; over HTTP, after `http PORT`, the
-// legacy one without sessions.
+// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras; over HTTP, after `http PORT` or
+// `protected PORT URL ISSUER`, the legacy one without sessions.
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { getOAuthProtectedResourceMetadataUrl, mcpAuthMetadataRouter, requireBearerAuth } from '@modelcontextprotocol/express';
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, inputResponse } from '@modelcontextprotocol/server';
+import {
+  McpServer,
+  OAuthError,
+  OAuthErrorCode,
+  ResourceTemplate,
+  completable,
+  createMcpHandler,
+  inputRequired,
+  inputResponse,
+} from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
 import * as features from './features.mjs';
+import { SCOPES, metadataOf, serveProtected, verifierOf } from './protection.mjs';
 
 const pair = z.object({ a: z.number(), b: z.number() });
 const outputSchema = z.object({ result: z.number() });
@@ -120,8 +131,19 @@ function offerQuestions(server) {
   });
 }
 
-const [transport, port] = process.argv.slice(2);
-if (transport === 'http') {
+async function protect(port, url, issuer, answer) {
+  const resourceServerUrl = new URL(url);
+  const resourceMetadataUrl = getOAuthProtectedResourceMetadataUrl(resourceServerUrl);
+  const verifier = verifierOf(issuer, url, (message) => new OAuthError(OAuthErrorCode.InvalidToken, message));
+  const guard = (requiredScopes) => requireBearerAuth({ verifier, requiredScopes, resourceMetadataUrl });
+  const oauthMetadata = await metadataOf(issuer);
+  serveProtected(port, mcpAuthMetadataRouter({ oauthMetadata, resourceServerUrl, scopesSupported: SCOPES }), guard, answer);
+}
+
+const [transport, port, url, issuer] = process.argv.slice(2);
+if (transport) {
   const handler = createMcpHandler(() => offer(handler.notify));
-  http.createServer(toNodeHandler(handler)).listen(Number(port), '127.0.0.1');
+  const answer = toNodeHandler(handler);
+  if (transport === 'protected') await protect(port, url, issuer, answer);
+  else http.createServer(answer).listen(Number(port), '127.0.0.1');
 } else serveStdio(() => offer());

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::step::{self, Outcome, cargo, root};
+use crate::step::{self, Outcome, cargo, cargo_in, root};
 
 /// Runs every check, in the order in which they are quick.
 pub(crate) fn run() -> Outcome {
@@ -23,11 +23,8 @@ pub(crate) fn run() -> Outcome {
 
 fn format() -> Outcome {
     let check = |directory: &str| {
-        let mut command = cargo(["fmt", "--all", "--check"]);
-        step::run(
-            &format!("cargo fmt in {directory}/"),
-            command.current_dir(root().join(directory)),
-        )
+        let mut command = cargo_in(directory, ["fmt", "--all", "--check"]);
+        step::run(&format!("cargo fmt in {directory}/"), &mut command)
     };
     step::all([".", "bench", "fuzz"].map(check))
 }
@@ -109,18 +106,7 @@ fn clippy_bench() -> Outcome {
         "--",
         "-Dwarnings",
     ];
-    step::run(
-        "clippy, benchmarks",
-        // What both have in common is built once.
-        in_bench(&args).env("CARGO_TARGET_DIR", root().join("target")),
-    )
-}
-
-/// `cargo`, in the workspace of the benchmarks.
-fn in_bench(args: &[&str]) -> Command {
-    let mut command = cargo(args.iter().copied());
-    command.current_dir(root().join("bench"));
-    command
+    step::run("clippy, benchmarks", &mut cargo_in("bench", args))
 }
 
 /// Without the driver, which takes a nightly compiler.
@@ -133,12 +119,7 @@ fn clippy_fuzz() -> Outcome {
         "--",
         "-Dwarnings",
     ];
-    let mut command = cargo(args);
-    command.current_dir(root().join("fuzz"));
-    step::run(
-        "cargo clippy, in fuzz/",
-        command.env("CARGO_TARGET_DIR", root().join("target")),
-    )
+    step::run("cargo clippy, in fuzz/", &mut cargo_in("fuzz", args))
 }
 
 fn documentation() -> Outcome {

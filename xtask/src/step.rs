@@ -27,6 +27,16 @@ pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
+/// The same in a workspace below the root, which builds into the target directory of the root: what both have in common is built
+/// once.
+pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = cargo(args);
+    command
+        .current_dir(root().join(directory))
+        .env("CARGO_TARGET_DIR", root().join("target"));
+    command
+}
+
 /// Prints the headline of a step.
 pub(crate) fn headline(title: &str) {
     println!("\n=== {title}");
@@ -224,7 +234,7 @@ pub(crate) fn stages(stages: &[Stage]) -> Outcome {
     for (number, (title, _)) in (1..).zip(stages) {
         println!("  {number}. {title}");
     }
-    let mut failures = Vec::new();
+    let mut outcomes = Vec::new();
     let mut summary = String::from("\n");
     for (number, (title, run)) in (1..).zip(stages) {
         println!("\n##### {number} of {count}: {title}");
@@ -234,14 +244,10 @@ pub(crate) fn stages(stages: &[Stage]) -> Outcome {
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
         println!("##### {number} of {count}: {word} in {seconds} s");
         summary += &format!("{word:>6} {seconds:>5} s  {title}\n");
-        failures.extend(outcome.err());
+        outcomes.push(outcome);
     }
     print!("{summary}");
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("\n\n"))
-    }
+    all(outcomes)
 }
 
 /// Runs all of them, and fails in the end if one did: one run shows all that is wrong.

@@ -3,7 +3,7 @@
 use crate::{
     conformance, interop,
     setup::Tools,
-    step::{self, Outcome, Stage, cargo, root},
+    step::{self, Outcome, Stage, cargo, cargo_in},
 };
 
 /// All of them. The first needs only Rust and a C compiler.
@@ -57,21 +57,13 @@ fn bench() -> Outcome {
         "--exclude=minimal-rmcp",
         "--no-fail-fast",
     ];
-    step::run_tests(
-        "cargo test, in bench/",
-        cargo(args)
-            .current_dir(root().join("bench"))
-            // What both have in common is built once.
-            .env("CARGO_TARGET_DIR", root().join("target")),
-    )
+    step::run_tests("cargo test, in bench/", &mut cargo_in("bench", args))
 }
 
 /// The targets as functions, with input made by rules: no fuzzer is needed.
 fn fuzz() -> Outcome {
-    let mut command = cargo(["test", "--locked", "--no-fail-fast"]);
-    command.current_dir(root().join("fuzz"));
-    let command = command.env("CARGO_TARGET_DIR", root().join("target"));
-    step::run_tests("cargo test, in fuzz/", command)
+    let args = ["test", "--locked", "--no-fail-fast"];
+    step::run_tests("cargo test, in fuzz/", &mut cargo_in("fuzz", args))
 }
 
 /// The tests that need the official schemas are ignored where there are none: some look inside, some from outside.

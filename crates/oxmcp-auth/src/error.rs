@@ -102,6 +102,12 @@ impl AuthError {
         Self::new(AuthErrorKind::InvalidToken, message)
     }
 
+    /// The same error, with the URL or the issuer whose answer it is about.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place:?}: {}", self.message);
+        self
+    }
+
     /// Who can mend it.
     #[must_use]
     pub fn kind(&self) -> AuthErrorKind {

@@ -2,7 +2,15 @@
 
 use std::fmt;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use http::HeaderValue;
+use url::form_urlencoded;
+
+use crate::{
+    error::{AuthError, Result},
+    secret::Secret,
+};
 
 /// A request that is to be sent: without following redirects, unless its step says so.
 pub type Request = http::Request<Body>;
@@ -44,4 +52,35 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Body({} bytes)", self.0.len())
     }
+}
+
+/// The value of the header `Authorization` for a client's id and secret.
+///
+/// # Errors
+/// Where they are too long for a header.
+pub(crate) fn basic_credentials(id: &str, secret: &Secret) -> Result<HeaderValue> {
+    // Both are form-encoded first (RFC 6749, section 2.3.1).
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = Secret::new(format!("{}:{}", encode(id), encode(secret.expose())));
+    credentials("Basic", &Secret::new(STANDARD.encode(pair.expose())))
+}
+
+/// The value of the header `Authorization` for a token.
+///
+/// # Errors
+/// Where it has characters that no header may have, or is too long.
+pub(crate) fn bearer_credentials(token: &Secret) -> Result<HeaderValue> {
+    credentials("Bearer", token)
+}
+
+/// The scheme and what it sends, in a header that no log shows.
+fn credentials(scheme: &str, sent: &Secret) -> Result<HeaderValue> {
+    let value = Secret::new(format!("{scheme} {}", sent.expose()));
+    let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
+        AuthError::configuration(format!(
+            "the {scheme} credentials are too long for a header, or have characters that none may have"
+        ))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }

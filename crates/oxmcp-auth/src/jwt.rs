@@ -95,6 +95,8 @@ impl std::fmt::Debug for Claims {
 pub(crate) struct Expected<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) audiences: &'a [String],
+    /// Those that this issuer alone writes for the server.
+    pub(crate) own_audiences: &'a [String],
     pub(crate) clock_skew: u64,
     pub(crate) now: UnixTime,
 }
@@ -130,11 +132,12 @@ impl Expected<'_> {
     }
 
     fn check_all_but_issuer(&self, claims: &Known) -> Result<()> {
-        let is_ours = |audience: &String| self.audiences.contains(audience);
-        if !claims.aud.iter().any(is_ours) {
+        let ours = || self.audiences.iter().chain(self.own_audiences);
+        if !claims.aud.iter().any(|it| ours().any(|ours| ours == it)) {
+            let ours: Vec<&str> = ours().map(String::as_str).collect();
             return Err(AuthError::invalid_token(format!(
                 "the token is not for this server: its audience must be {}",
-                self.audiences.join(" or ")
+                ours.join(" or ")
             )));
         }
         let has_ended = |end: UnixTime| self.now >= end.plus(self.clock_skew);

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `error` | the one error type |
 //! | `exchange` | HTTP requests to send and responses to read |
-//! | `secret`, `random`, `time` | values that no log shows, randomness, seconds since 1970 |
+//! | `secret`, `time` | values that no log shows and nobody guesses, seconds since 1970 |
+//! | `bounded_map` | maps whose oldest entries give way to new ones |
 //! | `challenge` | `WWW-Authenticate`, parsed and written |
 //! | `scope` | sets of scopes |
 //! | `metadata/` | what resources and authorization servers say of themselves |
@@ -16,6 +17,7 @@
 //! | `server/` | the resource server's side: tokens verified, requests refused with an answer that says what to do |
 //! | `url_rules` | which URLs that a peer names may be asked |
 
+mod bounded_map;
 mod challenge;
 pub mod client;
 pub mod dpop;
@@ -24,7 +26,6 @@ mod exchange;
 pub mod jose;
 mod jwt;
 mod metadata;
-mod random;
 mod scope;
 mod secret;
 pub mod server;

@@ -1,8 +1,14 @@
-//! A text that no log shows.
+//! A text that no log shows, and one that nobody can guess.
 
 use std::fmt;
 
+use ring::rand::{SecureRandom as _, SystemRandom};
 use zeroize::Zeroizing;
+
+use crate::{
+    error::{AuthError, AuthErrorKind, Result},
+    jose::base64url,
+};
 
 /// A token, code, key or password. `Debug` hides it, comparison takes as long wherever two of one length differ, and it is
 /// wiped when it is dropped.
@@ -54,4 +60,16 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
+}
+
+/// 256 random bits as 43 characters that are unreserved in URLs: a code verifier, a `state`, a `jti`.
+pub(crate) fn unguessable() -> Result<Secret> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| {
+        AuthError::new(
+            AuthErrorKind::Configuration,
+            "the operating system gives no randomness",
+        )
+    })?;
+    Ok(Secret::new(base64url::encode(bytes)))
 }

@@ -108,6 +108,11 @@ pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
     Ok(parsed)
 }
 
+/// A URL as it is shown: what follows the path can be secret.
+pub(crate) fn shown_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
 /// Whether a URL's host is this machine by its spelling: 127.0.0.0/8, `::1`, `localhost`.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {

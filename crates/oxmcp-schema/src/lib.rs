@@ -76,7 +76,10 @@ pub mod internal {
             refused::refused_property,
             spelling::nearest,
         },
-        fast::{read::Read, write::Written},
+        fast::{
+            read::{Read, read_whole_numbers},
+            write::Written,
+        },
         // The trait without the derive macro of the same name.
         infer::json_schema::JsonSchema,
         strings::{StringField, StringFields, StringObject, StringValue},

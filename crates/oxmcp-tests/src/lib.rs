@@ -9,3 +9,8 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../MIGRATING.md")]
 mod migrating {}
+
+/// The code in docs/authorization.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/authorization.md")]
+mod authorization {}

@@ -79,7 +79,9 @@ enum Kind {
     },
     /// A login did not come to a token.
     #[cfg(feature = "auth")]
-    Authorization,
+    Authorization {
+        interaction_required: bool,
+    },
     /// The client is to answer first; the handler runs again then.
     Suspended,
 }
@@ -394,7 +396,11 @@ impl Error {
     /// A login failed by another error: the request that waited for it was not sent, and is not to be repeated by itself, since
     /// that could ask a person again.
     pub(crate) fn failed_login(message: String, source: Self) -> Self {
-        Self::new(Kind::Authorization, message).with_source(source)
+        let interaction_required = source.is_interaction_required();
+        let kind = Kind::Authorization {
+            interaction_required,
+        };
+        Self::new(kind, message).with_source(source)
     }
 }
 
@@ -402,7 +408,10 @@ impl Error {
 #[cfg(feature = "auth")]
 impl From<oxmcp_auth::AuthError> for Error {
     fn from(error: oxmcp_auth::AuthError) -> Self {
-        Self::new(Kind::Authorization, error.message().to_owned()).with_source(error)
+        let kind = Kind::Authorization {
+            interaction_required: error.kind() == oxmcp_auth::AuthErrorKind::InteractionRequired,
+        };
+        Self::new(kind, error.message().to_owned()).with_source(error)
     }
 }
 

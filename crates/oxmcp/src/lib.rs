@@ -115,9 +115,10 @@
 //!
 //! # Features and versions
 //!
-//! There are eight Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
+//! There are nine Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
 //! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role, `auth`, for logins and access tokens, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
+//! the two sides of `http`, which include their role, `auth`, for logins and access tokens, `keyring`, for those that a keyring of
+//! the system protects, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
 //! default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both roles.
 //!
 //! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
@@ -205,9 +206,11 @@ pub use oxmcp_schema::{
 pub use server::{
     ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, OrToolError,
     Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall,
-    StateKey, Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError,
-    ToolResponse, Wrapped, file_resources, logging, prompt, resource, tool,
+    Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError, ToolResponse,
+    Wrapped, file_resources, logging, prompt, resource, tool,
 };
+#[cfg(any(feature = "server", feature = "auth"))]
+pub use session::StateKey;
 pub use session::{
     Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };

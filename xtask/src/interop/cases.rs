@@ -1,7 +1,7 @@
 //! The interop cases, one a line. To add one, add a line.
 
-use Over::{Http, Http2, Https, Nginx, NginxTls, Proxy, Remote, Sse, Tunnel};
-use Runtime::{Node, Python1, Python2};
+use Over::{Http, Http2, Https, Login, Nginx, NginxTls, Proxy, Remote, RemoteLogin, Sse, Tunnel};
+use Runtime::{Node, Ours, Python1, Python2};
 
 /// A program that runs a script.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,8 @@ pub(crate) enum Runtime {
     Node,
     Python1,
     Python2,
+    /// The script is a program of `interop/src/bin`.
+    Ours,
 }
 
 /// How the two reach each other.
@@ -33,6 +35,10 @@ pub(crate) enum Over {
     Proxy,
     /// Over HTTP/2 with TLS, by way of a proxy.
     Tunnel,
+    /// Over HTTP, with tokens of this kind by the authorization server in `interop/authorization/issuer.mjs`.
+    Login(&'static str),
+    /// The client starts `mcp-remote`, which logs in, and reaches the server over HTTP.
+    RemoteLogin,
 }
 
 /// What our client says where it does not know who issued a certificate.
@@ -96,9 +102,16 @@ pub(crate) struct Server {
     pub(crate) over: Over,
     /// What our client is told to do; see `interop-client`.
     pub(crate) tasks: &'static [&'static [&'static str]],
+    /// What must be seen between the two, and at the authorization server.
+    pub(crate) says: &'static [&'static str],
 }
 
 impl Server {
+    const fn that_says(mut self, says: &'static [&'static str]) -> Self {
+        self.says = says;
+        self
+    }
+
     const fn over(mut self, over: Over) -> Self {
         self.over = over;
         self
@@ -161,6 +174,13 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
     client("nginx-tls-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(NginxTls),
     client("nginx-tls-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(NginxTls),
+    client("login-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Login("opaque")),
+    client("login-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").over(Login("opaque")),
+    client("login-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Login("opaque")),
+    client("login-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Login("opaque")),
+    client("login-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(Login("opaque")),
+    client("login-python-2-client", "2026-07-28", Python2, PY2, "auto").over(Login("opaque")),
+    client("login-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(RemoteLogin),
     client("sse-typescript-1.9-client", "2024-11-05", Node, TS1, "sdk-2024-11-05").over(Sse),
     client("sse-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Sse),
     client("sse-typescript-2-client", "2025-11-25", Node, TS2, "legacy").over(Sse),
@@ -260,6 +280,43 @@ const EVERYTHING: &[&str] = &[
     "It was noon.",
 ];
 
+const PERSON: &[&str] = &["--login", "person", "{issuer}"];
+/// Python's first SDK adds a slash to the issuer.
+const PINNED: &[&str] = &["--login", "pinned", "{issuer}"];
+const DOCUMENT: &[&str] = &["--login", "document", "{issuer}"];
+const DOCUMENT_KEY: &[&str] = &["--login", "document-key", "{issuer}"];
+const SECRET: &[&str] = &["--login", "secret", "{issuer}"];
+const KEY: &[&str] = &["--login", "key", "{issuer}"];
+
+/// The client does all that a token for `mcp:basic` lets it do, and outlives that token.
+#[rustfmt::skip]
+const REFRESH: &[&str] = &[
+    "--call", "echo", r#"{"text":"with a token"}"#, "with a token",
+    "--wait", "4", "--call", "echo", r#"{"text":"with another"}"#, "with another",
+];
+
+const ASKED_ONCE: &[&str] = &["--logins", "1"];
+const ASKED_NEVER: &[&str] = &["--logins", "0"];
+
+/// A tool that needs another scope.
+#[rustfmt::skip]
+const STEP_UP: &[&str] = &["--call", "write", "{}", "ann writes", "--logins", "2"];
+const TOUCH: &[&str] = &["--call", "touch", "{}", "touched", "--logins", "2"];
+const SERVICE_STEP_UP: &[&str] = &["--call", "write", "{}", "service"];
+
+#[rustfmt::skip]
+const REPLAY: &[&str] = &[
+    "--replay", "{url}", "echo", r#"{"text":"alone"}"#, "alone",
+];
+
+const REVOKE: &[&str] = &[
+    "--revoke",
+    "{issuer}",
+    "echo",
+    r#"{"text":"again"}"#,
+    "again",
+];
+
 /// The server is given the directory `interop/servers`.
 #[rustfmt::skip]
 const FILESYSTEM: &[&str] = &[
@@ -283,6 +340,7 @@ const fn server(
         program,
         over: Over::Stdio,
         tasks,
+        says: &[],
     }
 }
 
@@ -333,7 +391,53 @@ pub(crate) const SERVERS: &[Server] = &[
     server("sse-python-2-server", "2025-11-25", Python2, &[PY2_SERVER, "sse", "{port}"], &[CALCULATOR, TRACE, FEATURES, QUESTIONS]).over(Sse),
     server("sse-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "sse"], &[EVERYTHING]).over(Sse),
     server("server-filesystem", "2025-11-25", Node, &[FILESYSTEM_SERVER, "."], &[FILESYSTEM]),
+    server("login-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "protected", "{port}", "{url}", "{issuer}"], &[PERSON, CALCULATOR, FEATURES, REFRESH, ASKED_ONCE, TOUCH]).over(Login("jwt")),
+    server("login-typescript-1.32-router", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "protected", "{port}", "{url}"], &[PERSON, CALCULATOR, FEATURES, ASKED_ONCE, TOUCH]).over(Login("jwt")),
+    server("login-typescript-2-server", "2026-07-28", Node, &[TS2_SERVER, "protected", "{port}", "{url}", "{issuer}"], &[PERSON, CALCULATOR, FEATURES, QUESTIONS, REFRESH, ASKED_ONCE, TOUCH]).over(Login("jwt")),
+    server("login-python-1-server", "2025-11-25", Python1, &[PY1_SERVER, "protected", "{port}", "{url}", "{issuer}"], &[PINNED, CALCULATOR, FEATURES, REFRESH, ASKED_ONCE]).over(Login("jwt")),
+    server("login-python-2-server", "2026-07-28", Python2, &[PY2_SERVER, "protected", "{port}", "{url}", "{issuer}"], &[PERSON, CALCULATOR, FEATURES, QUESTIONS, REFRESH, ASKED_ONCE]).over(Login("jwt")),
+    ours("oidc-provider-login", "jwt", &[PERSON, CALCULATOR, REFRESH, ASKED_ONCE, STEP_UP, REPLAY])
+        .that_says(&["POST /reg of ", "authorization_code of ", "-> 403", " refresh_token of ", "-> 400 invalid_grant"]),
+    ours("oidc-provider-opaque", "opaque", &[PERSON, CALCULATOR, REVOKE])
+        .that_says(&["POST /token/introspection of mcp-server -> 200", "POST /token/revocation of ", "mcp-name=echo -> 401"]),
+    ours("oidc-provider-dpop", "bound", &[PERSON, CALCULATOR, REFRESH, ASKED_ONCE, STEP_UP])
+        .that_says(&["POST /token authorization_code of ", "-> 400 use_dpop_nonce"]),
+    ours("oidc-provider-document", "jwt", &[DOCUMENT, REFRESH, ASKED_ONCE, STEP_UP])
+        .that_says(&["POST /token refresh_token of https://client.example/public.json -> 200"]),
+    ours("oidc-provider-document-key", "jwt", &[DOCUMENT_KEY, REFRESH, ASKED_ONCE])
+        .that_says(&["POST /token refresh_token of https://client.example/key.json -> 200"]),
+    ours("oidc-provider-secret", "jwt", &[SECRET, REFRESH, SERVICE_STEP_UP, ASKED_NEVER])
+        .that_says(&["POST /token client_credentials of service -> 200"]),
+    ours("oidc-provider-key", "jwt", &[KEY, REFRESH, SERVICE_STEP_UP, ASKED_NEVER])
+        .that_says(&["POST /token client_credentials of service-key -> 200"]),
 ];
+
+/// Our server, where it takes tokens alone.
+pub(crate) const PROTECTED: &[&str] = &[
+    "interop-server",
+    "protected",
+    "127.0.0.1:{port}",
+    "{url}",
+    "{issuer}",
+    "{tokens}",
+];
+
+/// Our own server, protected: what is foreign is the authorization server.
+const fn ours(
+    name: &'static str,
+    tokens: &'static str,
+    tasks: &'static [&'static [&'static str]],
+) -> Server {
+    Server {
+        name,
+        revision: "2026-07-28",
+        runtime: Ours,
+        program: PROTECTED,
+        over: Login(tokens),
+        tasks,
+        says: &[],
+    }
+}
 
 /// Which server stands in for ours when the scripts themselves are tried: the newest of each SDK that speaks the revision.
 pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
@@ -341,6 +445,7 @@ pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
         |server: &&Server| server.revision == client.revision || server.revision == "2026-07-28";
     let over = match client.over {
         Remote | Nginx | NginxTls => Http,
+        RemoteLogin => Login("opaque"),
         over => over,
     };
     SERVERS

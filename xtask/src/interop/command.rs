@@ -51,6 +51,7 @@ impl Parties {
             Runtime::Node => &self.tools.node,
             Runtime::Python1 => &self.tools.python1,
             Runtime::Python2 => &self.tools.python2,
+            Runtime::Ours => &self.us,
         }
     }
 }
@@ -80,12 +81,13 @@ pub(crate) fn start(server: &Server, parties: &Parties) -> Vec<OsString> {
         .program
         .split_first()
         .expect("a program has a script");
-    let script = root().join("interop").join(script);
+    let runtime = parties.runtime(server.runtime);
+    let program = match server.runtime {
+        Runtime::Ours => vec![runtime.with_file_name(script).into()],
+        _ => vec![runtime.into(), root().join("interop").join(script).into()],
+    };
     let args = args.iter().map(OsString::from);
-    [parties.runtime(server.runtime).into(), script.into()]
-        .into_iter()
-        .chain(args)
-        .collect()
+    program.into_iter().chain(args).collect()
 }
 
 /// A client that is to reach a server, with a recorder between the two.
@@ -121,6 +123,8 @@ impl Meeting {
             (Over::Http2, _) => command.args(["--tls", "http2"]),
             (Over::Proxy, _) => command.arg("--proxy"),
             (Over::Tunnel, _) => command.args(["--tls", "http2", "--proxy"]),
+            (Over::Login(tokens), _) => command.args(["--issuer", tokens]),
+            (Over::RemoteLogin, _) => command.args(["--issuer", "opaque"]),
             _ => &mut command,
         };
         command.arg(transcript).arg(path(self.over)).arg("--");
@@ -144,7 +148,8 @@ fn address(over: Over, parties: &Parties) -> Vec<OsString> {
     match over {
         Over::Stdio => Vec::new(),
         Over::Sse => vec!["sse".into(), "{url}".into()],
-        Over::Remote => vec![
+        Over::Login(_) => vec!["login".into(), "{url}".into()],
+        Over::Remote | Over::RemoteLogin => vec![
             parties.tools.node.clone().into(),
             root().join(REMOTE).into(),
             "{url}".into(),

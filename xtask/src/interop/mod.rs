@@ -6,13 +6,13 @@ mod command;
 pub(crate) mod record;
 mod runner;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, iter};
 
 use crate::{
     setup::Tools,
     step::{self, Outcome, cargo, headline, root},
 };
-use cases::{CLIENTS, Client, Over, SERVERS, Server, twin};
+use cases::{CLIENTS, Client, Over, PROTECTED, SERVERS, Server, twin};
 use command::{Meeting, Parties, start};
 use runner::{Case, run_cases, transcript};
 
@@ -36,6 +36,10 @@ pub(crate) fn run(word: &str) -> Outcome {
         let server = match client.over {
             Over::Stdio => vec![server],
             Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],
+            Over::Login(_) | Over::RemoteLogin => {
+                let words = PROTECTED.iter().skip(1).map(OsString::from);
+                iter::once(server).chain(words).collect()
+            }
             _ => vec![server, "http".into(), "127.0.0.1:{port}".into()],
         };
         their_client(client, "strict", &parties, server, client.waits)
@@ -153,6 +157,7 @@ fn our_client(server: &Server, parties: &Parties) -> Case {
             .over
             .signs()
             .iter()
+            .chain(server.says)
             .chain(match (server.over, server.revision) {
                 _ if !tasks.contains(&"--cancel") => &[],
                 (Over::Stdio, _) => CANCELLED,

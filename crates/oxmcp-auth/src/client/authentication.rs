@@ -1,17 +1,15 @@
 //! Authentication of a client at a token endpoint.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use http::{HeaderMap, header::AUTHORIZATION};
 use serde::Serialize;
-use url::form_urlencoded;
 
 use super::identity::{Client, ClientAuthentication};
 use crate::{
     error::{AuthError, Result},
+    exchange::basic_credentials,
     jose::SigningKey,
     metadata::authorization_server::AuthorizationServerMetadata,
-    random::unguessable,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 
@@ -84,13 +82,7 @@ fn method_of_secret(server: &AuthorizationServerMetadata) -> &'static str {
 }
 
 fn basic(id: &str, secret: &Secret, headers: &mut HeaderMap) -> Result<()> {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = Secret::new(format!("{}:{}", encode(id), encode(secret.expose())));
-    let value = Secret::new(format!("Basic {}", STANDARD.encode(pair.expose())));
-    let mut value = HeaderValue::from_str(value.expose())
-        .map_err(|_| AuthError::configuration("the client's secret is too long for a header"))?;
-    value.set_sensitive(true);
-    headers.insert(AUTHORIZATION, value);
+    headers.insert(AUTHORIZATION, basic_credentials(id, secret)?);
     Ok(())
 }
 

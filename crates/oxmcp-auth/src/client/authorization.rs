@@ -10,9 +10,8 @@ use super::{
 use crate::{
     error::{AuthError, Result},
     jose::base64url,
-    random::unguessable,
     scope::ScopeSet,
-    secret::Secret,
+    secret::{Secret, unguessable},
     url_rules::parse,
 };
 
@@ -286,18 +285,21 @@ impl AuthorizationAttempt {
         }
         match found.code.filter(|it| !it.is_empty()) {
             Some(code) => Ok(AuthorizationCode(code.into())),
-            None => Err(AuthError::malformed(
-                "the answer to the authorization request has neither a code nor an error",
-            )),
+            None => Err(AuthError::malformed(format!(
+                "the answer of {:?} to the authorization request has neither a code nor an error",
+                self.issuer
+            ))),
         }
     }
 
     /// Checks that the answer is to this request and from its server, before anything else of it is looked at.
     fn check(&self, answer: &Answer) -> Result<()> {
         if answer.state.as_deref().map(Secret::from).as_ref() != Some(&self.state) {
-            return Err(AuthError::untrusted(
-                "the answer is not to this authorization request: its `state` is missing or another. Log in again",
-            ));
+            return Err(AuthError::untrusted(format!(
+                "the answer is not to this authorization request, which was made at {:?}: its `state` is missing or another. Log in \
+                 again",
+                self.issuer
+            )));
         }
         let issuer = &self.issuer;
         match &answer.issuer {

@@ -1,5 +1,7 @@
 //! Credentials as they are kept: by user, issuer and resource.
 
+use std::{borrow::Borrow, sync::Arc};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -7,11 +9,11 @@ use super::{
     tokens::{TokenType, Tokens},
 };
 use crate::{
+    dpop::ProofKey,
     error::{AuthError, AuthErrorKind, Result},
     metadata::authorization_server::AuthorizationServerMetadata,
-    random::unguessable,
     scope::ScopeSet,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 
@@ -62,6 +64,8 @@ pub struct Credentials {
     pub requested: ScopeSet,
     /// The tokens. Without any, the client is registered and nobody is logged in.
     pub tokens: Option<Tokens>,
+    /// The key that the tokens are bound to, if they are.
+    pub proof_key: Option<Arc<ProofKey>>,
 }
 
 impl Credentials {
@@ -82,12 +86,15 @@ impl Credentials {
             resource,
             requested: ScopeSet::new(),
             tokens: None,
+            proof_key: None,
         })
     }
 
-    /// The credentials as text to be kept, where nobody else can read it. The private key of a client is not in it.
+    /// The credentials as text to be kept, where nobody else can read it. The private key of a client is not in it; that of proofs
+    /// is, if it was [made](ProofKey::generate) here, and without it tokens that are bound to it are not.
     #[must_use]
     pub fn to_json(&self) -> Secret {
+        let proof_key = self.proof_key.as_ref().and_then(|it| it.to_stored());
         let stored = StoredCredentials {
             version: VERSION,
             login: self.login.clone(),
@@ -95,7 +102,8 @@ impl Credentials {
             client: self.client.as_ref().map(Client::to_stored),
             resource: self.resource.clone(),
             requested: self.requested.to_string(),
-            tokens: self.tokens.as_ref().map(|it| StoredTokens {
+            proof_key: proof_key.map(|it| it.expose().to_owned()),
+            tokens: usable(self.tokens.as_ref(), proof_key.is_some()).map(|it| StoredTokens {
                 access_token: it.access_token.expose().to_owned(),
                 token_type: it.token_type,
                 expires_at: it.expires_at.map(UnixTime::seconds),
@@ -128,21 +136,30 @@ impl Credentials {
             ));
         }
         let stored: StoredCredentials = serde_json::from_str(text.expose()).map_err(unreadable)?;
+        let proof_key = stored.proof_key.map(Secret::new);
+        let proof_key = proof_key.map(|it| ProofKey::from_stored(&it)).transpose()?;
+        let tokens = stored.tokens.map(|it| Tokens {
+            access_token: it.access_token.into(),
+            token_type: it.token_type,
+            expires_at: it.expires_at.map(UnixTime::from_seconds),
+            refresh_token: it.refresh_token.map(Secret::new),
+            scopes: ScopeSet::parse(&it.scopes),
+        });
         Ok(Self {
             login: stored.login,
             server: stored.server,
             client: stored.client.map(Client::from_stored).transpose()?,
             resource: stored.resource,
             requested: ScopeSet::parse(&stored.requested),
-            tokens: stored.tokens.map(|it| Tokens {
-                access_token: it.access_token.into(),
-                token_type: it.token_type,
-                expires_at: it.expires_at.map(UnixTime::from_seconds),
-                refresh_token: it.refresh_token.map(Secret::new),
-                scopes: ScopeSet::parse(&it.scopes),
-            }),
+            tokens: usable(tokens, proof_key.is_some()),
+            proof_key: proof_key.map(Arc::new),
         })
     }
+}
+
+/// Tokens that are not bound, or whose key is there.
+fn usable<T: Borrow<Tokens>>(tokens: Option<T>, has_key: bool) -> Option<T> {
+    tokens.filter(|it| has_key || it.borrow().token_type == TokenType::Bearer)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -154,6 +171,8 @@ struct StoredCredentials {
     resource: Option<String>,
     requested: String,
     tokens: Option<StoredTokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof_key: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -20,7 +20,7 @@ use crate::{
         },
     },
     time::UnixTime,
-    url_rules::{UrlRules, parse},
+    url_rules::{UrlRules, parse, shown_url},
 };
 
 /// Which `resource` goes with requests to the authorization server
@@ -51,6 +51,9 @@ pub struct DiscoveryOptions {
     /// Whether the rules of revision 2025-03-26 are never used: an authorization server at the MCP server's own origin,
     /// where nothing is said anywhere.
     pub without_default_endpoints: bool,
+    /// Whether metadata that say nothing of PKCE are taken as if they named S256: for servers that support it and do not say
+    /// so. Metadata that name other methods alone are refused all the same.
+    pub assume_pkce: bool,
 }
 
 /// What discovery has found.
@@ -174,7 +177,7 @@ impl Discovery {
             AuthError::malformed(format!(
                 "the metadata of {:?} names no authorization server (`authorization_servers`): nobody knows where to get a \
                  token. If you know it, configure the issuer",
-                self.server
+                shown_url(&self.server)
             ))
         })
     }
@@ -201,7 +204,7 @@ impl Discovery {
                     return Ok(None);
                 }
                 if !may_guess || self.options.without_default_endpoints {
-                    return Err(self.nothing("metadata of the MCP server", &self.server));
+                    return Err(self.nothing("metadata of the MCP server", shown_url(&self.server)));
                 }
                 let origin = origin(&parse(&self.server, "URL of the MCP server")?);
                 self.places = authorization_server_metadata_urls(&origin)?.into();
@@ -231,7 +234,7 @@ impl Discovery {
 
     fn found(
         &self,
-        server: AuthorizationServerMetadata,
+        mut server: AuthorizationServerMetadata,
         resource: Option<ProtectedResourceMetadata>,
         is_default: bool,
     ) -> Result<Discovered> {
@@ -243,6 +246,10 @@ impl Discovery {
                 None => canonical(&self.server)?,
             }),
         };
+        if self.options.assume_pkce {
+            let methods = &mut server.code_challenge_methods_supported;
+            methods.get_or_insert_with(|| vec!["S256".to_owned()]);
+        }
         Ok(Discovered {
             server,
             resource: parameter,
@@ -267,6 +274,7 @@ impl Discovery {
         } else {
             status.as_u16().to_string()
         };
+        let url = shown_url(url);
         self.answers.push(format!("{url} answered {came}"));
         if may_go_on {
             return Ok(Answer::Absent);
@@ -318,13 +326,20 @@ impl Conversation for Discovery {
             };
         };
         let (issuer, resource) = match &mut self.stage {
-            Stage::Resource { .. } => return self.resource_found(body).map(|()| None),
+            Stage::Resource { .. } => {
+                let found = self.resource_found(body);
+                return found
+                    .map(|()| None)
+                    .map_err(|error| error.at(shown_url(&url)));
+            }
             Stage::Server { issuer, resource } => (issuer.clone(), resource.take()),
             Stage::Origin { origin } => (origin.clone(), None),
         };
         self.places.clear();
-        let server = AuthorizationServerMetadata::parse(body)?;
-        server.check(&issuer, self.rules)?;
+        let server = AuthorizationServerMetadata::parse(body);
+        let server = server.map_err(|error| error.at(&url))?;
+        let checked = server.check(&issuer, self.rules);
+        checked.map_err(|error| error.at(&url))?;
         self.found(server, resource, false).map(Some)
     }
 }
@@ -338,12 +353,12 @@ pub(super) fn uri(url: &str) -> Result<http::Uri> {
         .map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked")))
 }
 
-/// The canonical URI of an MCP server: its URL without a fragment, and without a slash that stands for no path.
+/// The canonical URI of an MCP server: its URL without a query, which can be secret, without a fragment, and without a slash that
+/// stands for no path.
 fn canonical(server: &str) -> Result<String> {
     let parsed = parse(server, "URL of the MCP server")?;
-    let text = server.split('#').next().unwrap_or_default();
-    let is_bare = parsed.path() == "/" && parsed.query().is_none();
-    let text = if is_bare {
+    let text = shown_url(server);
+    let text = if parsed.path() == "/" {
         text.trim_end_matches('/')
     } else {
         text

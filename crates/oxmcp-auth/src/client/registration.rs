@@ -251,11 +251,13 @@ impl Conversation for Registration {
             );
             return Err(oauth_error::of(response, &asked, &[]));
         }
-        let answer: Answer =
-            document::read(response.body().as_ref(), "answer to the registration")?;
+        let what = format!("answer to the registration at {:?}", self.endpoint);
+        let answer: Answer = document::read(response.body().as_ref(), &what)?;
         let method = answer.token_endpoint_auth_method;
         let method = method.or_else(|| self.metadata.token_endpoint_auth_method.clone());
-        let mut client = Client::registered(&self.issuer, answer.client_id)?
+        let client = Client::registered(&self.issuer, answer.client_id);
+        let mut client = client
+            .map_err(|error| error.at(&self.endpoint))?
             .with_redirect_uris(self.metadata.redirect_uris.clone());
         // Some servers give a secret to those who asked for none: the method counts.
         if let Some(secret) = answer.client_secret.filter(|it| !it.is_empty()) {

@@ -56,6 +56,21 @@ impl ScopeSelection {
         }
         scopes
     }
+
+    /// The scopes to register a client with, where it asks for these: and for all others that the MCP server's metadata name, as far
+    /// as the authorization server knows them. What a client has not registered with, it may be refused for ever.
+    #[must_use]
+    pub fn to_register(&self, asked: &ScopeSet, discovered: &Discovered) -> ScopeSet {
+        if self.fixed.is_some() {
+            return asked.clone();
+        }
+        let metadata = discovered.resource_metadata.as_ref();
+        let supported = metadata.and_then(|it| it.scopes_supported.as_ref());
+        let known = discovered.server.scopes_supported.as_ref();
+        let is_known = |scope: &&String| known.is_none_or(|it| it.contains(scope));
+        let later: ScopeSet = supported.into_iter().flatten().filter(is_known).collect();
+        asked.union(&later)
+    }
 }
 
 /// What was asked for because requests lacked scopes, so that a server that is never content is not asked for ever.

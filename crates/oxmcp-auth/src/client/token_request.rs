@@ -180,7 +180,10 @@ impl Conversation for TokenRequest {
             return Ok(None);
         };
         let is_bound = self.post.proof_key.is_some();
-        Tokens::of(answer, &self.requested, self.post.asked_at, is_bound).map(Some)
+        let tokens = Tokens::of(answer, &self.requested, self.post.asked_at, is_bound);
+        tokens
+            .map(Some)
+            .map_err(|error| error.at(&self.post.endpoint))
     }
 }
 

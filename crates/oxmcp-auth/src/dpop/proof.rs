@@ -4,12 +4,12 @@ use std::fmt;
 
 use http::Method;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::{
-    error::Result,
+    error::{AuthError, Result},
     jose::{Algorithm, SigningKey, base64url},
-    random::unguessable,
-    secret::Secret,
+    secret::{Secret, unguessable},
     time::UnixTime,
 };
 
@@ -29,7 +29,11 @@ pub(super) const PROOF_TYPE: &str = "dpop+jwt";
 /// assert_eq!(proof.split('.').count(), 3);
 /// # Ok::<(), oxmcp_auth::AuthError>(())
 /// ```
-pub struct ProofKey(SigningKey);
+pub struct ProofKey {
+    key: SigningKey,
+    /// The key as it can be kept: PKCS #8, in base64url.
+    stored: Option<Secret>,
+}
 
 /// A request that a proof is made for. Each request needs a proof of its own, each repetition and each hop as well.
 #[derive(Clone, Copy)]
@@ -93,25 +97,42 @@ impl ProofKey {
     ///
     /// Where the operating system gives no randomness.
     pub fn generate() -> Result<Self> {
-        SigningKey::generate(Algorithm::Es256).map(Self)
+        let document = SigningKey::generate_pkcs8(Algorithm::Es256)?;
+        Self::from_stored(&Secret::new(base64url::encode(document)))
     }
 
-    /// Makes proofs with a key that there is already.
+    /// Makes proofs with a key that there is already. It is not kept with [credentials](crate::client::Credentials): whoever
+    /// brought it brings it again.
     #[must_use]
     pub fn new(key: SigningKey) -> Self {
-        Self(key)
+        Self { key, stored: None }
+    }
+
+    /// The key that [`to_stored`](Self::to_stored) gave.
+    pub(crate) fn from_stored(stored: &Secret) -> Result<Self> {
+        let unreadable = || AuthError::malformed("the key of proofs cannot be read: log in again");
+        let der = base64url::decode(stored.expose()).ok_or_else(unreadable)?;
+        Ok(Self {
+            key: SigningKey::from_pkcs8_der(&Zeroizing::new(der)).map_err(|_| unreadable())?,
+            stored: Some(stored.clone()),
+        })
+    }
+
+    /// The key as text to be kept with the tokens that are bound to it; none where somebody else keeps it.
+    pub(crate) fn to_stored(&self) -> Option<&Secret> {
+        self.stored.as_ref()
     }
 
     /// The algorithm of its signatures, which the server must have among its `dpop_signing_alg_values_supported`.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
-        self.0.algorithm()
+        self.key.algorithm()
     }
 
     /// The thumbprint that tokens are bound by (`cnf.jkt`, and `dpop_jkt` in authorization requests).
     #[must_use]
     pub fn thumbprint(&self) -> String {
-        self.0.public_jwk().thumbprint()
+        self.key.public_jwk().thumbprint()
     }
 
     /// Makes a proof, the value of the header `DPoP`. It says the URL without query and fragment.
@@ -130,7 +151,7 @@ impl ProofKey {
             ath: proof.access_token.map(|token| token_hash(token.expose())),
             nonce: proof.nonce,
         };
-        self.0.sign_with_key(PROOF_TYPE, &claims)
+        self.key.sign_with_key(PROOF_TYPE, &claims)
     }
 }
 
@@ -142,7 +163,7 @@ pub(super) fn token_hash(token: &str) -> String {
 
 impl fmt::Debug for ProofKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.key.fmt(f)
     }
 }
 

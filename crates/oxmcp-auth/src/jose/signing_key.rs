@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ring::{
+    pkcs8::Document,
     rand::SystemRandom,
     rsa::PublicKeyComponents,
     signature::{
@@ -118,22 +119,24 @@ impl SigningKey {
     ///
     /// Where the algorithm is one of RSA, whose keys are read and not made here; or where there is no randomness.
     pub fn generate(algorithm: Algorithm) -> Result<Self> {
+        Self::from_pkcs8_der(Self::generate_pkcs8(algorithm)?.as_ref())
+    }
+
+    /// Makes a new key, in the form in which it can be kept.
+    pub(crate) fn generate_pkcs8(algorithm: Algorithm) -> Result<Document> {
         let random = SystemRandom::new();
         let no_randomness = |_| {
             AuthError::configuration("the operating system gives no randomness to make a key of")
         };
         let generate_ec = |of| EcdsaKeyPair::generate_pkcs8(of, &random).map_err(no_randomness);
-        let document = match algorithm {
-            Algorithm::Es256 => generate_ec(&ECDSA_P256_SHA256_FIXED_SIGNING)?,
-            Algorithm::Es384 => generate_ec(&ECDSA_P384_SHA384_FIXED_SIGNING)?,
-            Algorithm::EdDsa => Ed25519KeyPair::generate_pkcs8(&random).map_err(no_randomness)?,
-            _ => {
-                return Err(AuthError::configuration(
-                    "RSA keys are read and not made: use ES256, ES384 or EdDSA",
-                ));
-            }
-        };
-        Self::from_pkcs8_der(document.as_ref())
+        match algorithm {
+            Algorithm::Es256 => generate_ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
+            Algorithm::Es384 => generate_ec(&ECDSA_P384_SHA384_FIXED_SIGNING),
+            Algorithm::EdDsa => Ed25519KeyPair::generate_pkcs8(&random).map_err(no_randomness),
+            _ => Err(AuthError::configuration(
+                "RSA keys are read and not made: use ES256, ES384 or EdDSA",
+            )),
+        }
     }
 
     /// Signs by that algorithm instead: an RSA key can sign by any of RSA's.

@@ -180,7 +180,8 @@ impl AuthorizationServerMetadata {
         }
         Err(AuthError::unsupported(format!(
             "the authorization server {:?} does not say that it supports PKCE with S256 \
-             (`code_challenge_methods_supported`): nobody may be sent there to log in",
+             (`code_challenge_methods_supported`): nobody may be sent there to log in, unless you know that it does and assume_pkce \
+             is set",
             self.issuer
         )))
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{AuthError, Result},
     metadata::document,
-    url_rules::parse,
+    url_rules::{parse, shown_url},
 };
 
 /// Authorization servers of a resource that are kept.
@@ -109,6 +109,7 @@ impl ProtectedResourceMetadata {
         if is_same_or_parent(resource, server)? {
             return Ok(());
         }
+        let (resource, server) = (shown_url(resource), shown_url(server));
         Err(AuthError::untrusted(format!(
             "the protected resource metadata is of {resource:?}, and the MCP server is {server:?}: a token for the one must \
              not be sent to the other. Connect to the URL that the metadata names, or have its `resource` put right"

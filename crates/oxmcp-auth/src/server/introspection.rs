@@ -1,13 +1,12 @@
 //! Tokens whose issuer is asked.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 
 use super::verified_token::VerifiedToken;
 use crate::{
     error::{AuthError, Result},
-    exchange::{Body, Request, Response},
+    exchange::{Body, Request, Response, basic_credentials, bearer_credentials},
     jwt::{Claims, Expected},
     secret::Secret,
     time::UnixTime,
@@ -33,7 +32,8 @@ const MAX_BYTES: usize = 64 * 1024;
 pub struct Introspection {
     pub(super) issuer: String,
     endpoint: String,
-    authorization: Option<HeaderValue>,
+    /// Or why it cannot be sent.
+    authorization: Option<Result<HeaderValue>>,
     holds: u64,
 }
 
@@ -57,18 +57,14 @@ impl Introspection {
     /// Asks with the name and the secret of this server, as the issuer knows it.
     #[must_use]
     pub fn basic(mut self, client_id: &str, client_secret: &Secret) -> Self {
-        // Both are form-encoded first (RFC 6749, section 2.3.1).
-        let encode =
-            |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-        let pair = format!("{}:{}", encode(client_id), encode(client_secret.expose()));
-        self.authorization = sensitive(&format!("Basic {}", STANDARD.encode(pair)));
+        self.authorization = Some(basic_credentials(client_id, client_secret));
         self
     }
 
     /// Asks with a token of this server's own.
     #[must_use]
     pub fn bearer(mut self, token: &Secret) -> Self {
-        self.authorization = sensitive(&format!("Bearer {}", token.expose()));
+        self.authorization = Some(bearer_credentials(token));
         self
     }
 
@@ -99,7 +95,7 @@ impl Introspection {
             })?;
         if let Some(authorization) = &self.authorization {
             let headers = request.headers_mut();
-            headers.insert(header::AUTHORIZATION, authorization.clone());
+            headers.insert(header::AUTHORIZATION, authorization.clone()?);
         }
         Ok(request)
     }
@@ -133,6 +129,7 @@ impl Introspection {
         let expected = Expected {
             issuer: &self.issuer,
             audiences,
+            own_audiences: &[],
             clock_skew,
             now,
         };
@@ -141,14 +138,8 @@ impl Introspection {
             .known()
             .exp
             .map_or_else(|| now.plus(self.holds), |exp| exp.plus(clock_skew));
-        let token = VerifiedToken::from_claims(&self.issuer, claims);
+        let mut token = VerifiedToken::from_claims(&self.issuer, claims);
+        token.is_introspected = true;
         Ok((token, end.min(now.plus(self.holds))))
     }
-}
-
-/// A header that no log shows.
-fn sensitive(value: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(value).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }

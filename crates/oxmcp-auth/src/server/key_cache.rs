@@ -1,5 +1,7 @@
 //! The keys of an issuer: fetched, kept, and fetched again, but not more often than is good for either side.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, Method, header};
 
 use crate::{
@@ -33,7 +35,7 @@ const LOST: u64 = 30;
 #[derive(Clone, Debug)]
 pub(super) enum KeySource {
     /// They are known, and do not change.
-    Fixed(Jwks),
+    Fixed(Arc<Jwks>),
     /// At this URL.
     Url(String),
     /// Where the issuer's metadata says.
@@ -58,7 +60,7 @@ pub(super) struct KeyCache {
 
 #[derive(Debug)]
 struct Kept {
-    keys: Jwks,
+    keys: Arc<Jwks>,
     fresh_until: UnixTime,
 }
 
@@ -87,13 +89,19 @@ impl KeyCache {
     }
 
     /// The keys that can be used, and whether they are to be fetched again.
-    pub(super) fn keys(&self, now: UnixTime) -> Option<(&Jwks, bool)> {
+    pub(super) fn keys(&self, now: UnixTime) -> Option<(&Arc<Jwks>, bool)> {
         if let KeySource::Fixed(keys) = &self.source {
             return Some((keys, true));
         }
         let kept = self.keys.as_ref()?;
         let is_usable = now < kept.fresh_until.plus(MAX_STALE);
         is_usable.then_some((&kept.keys, now < kept.fresh_until))
+    }
+
+    /// Whether these are the ones that can be used.
+    pub(super) fn are_current(&self, keys: Option<&Arc<Jwks>>, now: UnixTime) -> bool {
+        let current = self.keys(now).map(|(current, _)| current);
+        current.zip(keys).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
     }
 
     /// Why there are none.
@@ -193,7 +201,7 @@ impl KeyCache {
         }
         let fresh = max_age(response.headers()).unwrap_or(FRESH);
         self.keys = Some(Kept {
-            keys,
+            keys: Arc::new(keys),
             fresh_until: now.plus(fresh.clamp(MIN_FRESH, MAX_FRESH)),
         });
         self.not_before = now.plus(MIN_INTERVAL);

@@ -9,6 +9,7 @@
 //! | `key_cache` | the keys of an issuer, and when they are fetched |
 //! | `introspection` | [`Introspection`]: tokens whose issuer is asked |
 //! | `token_cache` | tokens that were verified lately |
+//! | `locks` | locks without poisoning |
 //! | `verified_token` | [`VerifiedToken`]: whom a token stands for, and what it is good for |
 //! | `scopes` | [`ScopeHierarchy`]: which scopes imply which |
 //! | `refusal` | [`Refusal`]: why a request is not let in |
@@ -16,6 +17,7 @@
 mod credentials;
 mod introspection;
 mod key_cache;
+mod locks;
 mod refusal;
 mod resource_server;
 mod scopes;

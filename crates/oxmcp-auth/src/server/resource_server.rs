@@ -275,11 +275,11 @@ impl ResourceServer {
     ///
     /// Where it has not: the refusal names all of them, so that one more authorization is enough.
     pub fn check_operation(&self, token: &VerifiedToken, needed: &ScopeSet) -> Result<(), Refusal> {
-        let needed = self.scopes.union(needed);
-        if self.hierarchy.satisfies(&token.scopes, &needed) {
+        let permits = |needed| self.hierarchy.satisfies(&token.scopes, needed);
+        if permits(&self.scopes) && permits(needed) {
             Ok(())
         } else {
-            Err(Refusal::insufficient_scope(needed))
+            Err(Refusal::insufficient_scope(self.scopes.union(needed)))
         }
     }
 

@@ -44,6 +44,9 @@ impl ScopeHierarchy {
     /// Whether each of the needed scopes was granted, or is implied by one that was.
     #[must_use]
     pub fn satisfies(&self, granted: &ScopeSet, needed: &ScopeSet) -> bool {
+        if granted.includes(needed) {
+            return true;
+        }
         let reached = self.reached(granted);
         needed.iter().all(|scope| reached.contains(&scope))
     }

@@ -1,14 +1,11 @@
 //! Tokens that were verified lately, by their hashes.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use ring::digest::{Context, Digest, SHA256};
 
 use super::{refusal::Refusal, verified_token::VerifiedToken};
-use crate::{error::AuthError, jose::base64url, time::UnixTime};
+use crate::{bounded_map::BoundedMap, error::AuthError, jose::base64url, time::UnixTime};
 
 /// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
 const MAX_VALID: usize = 10_000;
@@ -65,12 +62,10 @@ fn signature(token: &str) -> &str {
 }
 
 /// Verified tokens. The oldest give way to new ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TokenCache {
-    valid: HashMap<TokenHash, Valid>,
-    order: VecDeque<TokenHash>,
-    refused: HashMap<TokenHash, (Refusal, UnixTime)>,
-    refused_order: VecDeque<TokenHash>,
+    valid: BoundedMap<TokenHash, Valid>,
+    refused: BoundedMap<TokenHash, (Refusal, UnixTime)>,
     /// Without their signatures, with the time from which on they would be refused in any case.
     revoked: HashMap<[u8; 32], UnixTime>,
 }
@@ -122,39 +117,19 @@ impl TokenCache {
         if self.is_revoked(&hash) {
             return;
         }
-        while self.order.len() >= MAX_VALID {
-            let Some(oldest) = self.order.pop_front() else {
-                break;
-            };
-            self.valid.remove(&oldest);
-        }
-        if self.refused.remove(&hash).is_some() {
-            self.refused_order.retain(|it| *it != hash);
-        }
-        let valid = Valid { token, until, key };
-        if self.valid.insert(hash, valid).is_none() {
-            self.order.push_back(hash);
-        }
+        self.refused.remove(&hash);
+        self.valid.insert(hash, Valid { token, until, key });
     }
 
     /// Keeps a refusal for a second.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
-        while self.refused_order.len() >= MAX_REFUSED {
-            let Some(oldest) = self.refused_order.pop_front() else {
-                break;
-            };
-            self.refused.remove(&oldest);
-        }
-        self.remove(&hash);
-        let until = now.plus(REFUSED_FOR);
-        if self.refused.insert(hash, (refusal, until)).is_none() {
-            self.refused_order.push_back(hash);
-        }
+        self.valid.remove(&hash);
+        self.refused.insert(hash, (refusal, now.plus(REFUSED_FOR)));
     }
 
     /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.
     pub(super) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
-        self.remove(&hash);
+        self.valid.remove(&hash);
         if self.revoked.len() >= MAX_REVOKED {
             self.revoked.retain(|_, until| *until > now);
         }
@@ -169,17 +144,19 @@ impl TokenCache {
 
     /// Drops the tokens of an issuer that were signed by a key that it no longer has.
     pub(super) fn retain_keys(&mut self, issuer: &str, has: impl Fn(&str) -> bool) {
-        self.valid.retain(|_, valid| {
+        self.valid.retain(|valid| {
             let is_of_it = valid.token.issuer == issuer;
             !is_of_it || valid.key.as_deref().is_none_or(&has)
         });
-        let valid = &self.valid;
-        self.order.retain(|hash| valid.contains_key(hash));
     }
+}
 
-    fn remove(&mut self, hash: &TokenHash) {
-        if self.valid.remove(hash).is_some() {
-            self.order.retain(|it| it != hash);
+impl Default for TokenCache {
+    fn default() -> Self {
+        Self {
+            valid: BoundedMap::new(MAX_VALID),
+            refused: BoundedMap::new(MAX_REFUSED),
+            revoked: HashMap::new(),
         }
     }
 }

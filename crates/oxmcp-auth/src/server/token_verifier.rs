@@ -5,6 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use super::{
     introspection::Introspection,
     key_cache::{KeyCache, Refresh},
+    locks::{Mutex, RwLock},
     refusal::Refusal,
     token_cache::{TokenCache, TokenHash},
     trusted_issuer::TrustedIssuer,
@@ -37,12 +38,12 @@ const REVOKED_FOR: u64 = 24 * 3600;
 ///
 /// It is a machine of steps and does no I/O: [`verify`](Self::verify) says what to fetch, where it must know more;
 /// [`fetched`](Self::fetched) takes what came, and then the token is verified again. Of many requests that need the same,
-/// one is told to fetch, and the others to wait.
+/// one is told to fetch, and the others to wait. Many threads may use it at once: what takes long, it does under no lock.
 ///
 /// ```
 /// use oxmcp_auth::{Secret, UnixTime, server::{TokenVerifier, TrustedIssuer, Verification}};
 ///
-/// let mut verifier = TokenVerifier::new(["https://mcp.example.com/mcp"])?
+/// let verifier = TokenVerifier::new(["https://mcp.example.com/mcp"])?
 ///     .issuer(TrustedIssuer::new("https://auth.example.com"))?;
 /// let now = UnixTime::from_seconds(1_800_000_000);
 /// let verification = verifier.verify(&Secret::new("not a token"), now);
@@ -52,11 +53,18 @@ const REVOKED_FOR: u64 = 24 * 3600;
 pub struct TokenVerifier {
     audiences: Vec<String>,
     clock_skew: u64,
-    issuers: Vec<(TrustedIssuer, KeyCache)>,
+    issuers: Vec<KnownIssuer>,
     introspection: Option<Introspection>,
     /// Tokens whose issuer was asked, and when.
-    asked: HashMap<TokenHash, UnixTime>,
-    cache: TokenCache,
+    asked: Mutex<HashMap<TokenHash, UnixTime>>,
+    /// Locked after the keys of an issuer, or after `asked`, where both are.
+    cache: RwLock<TokenCache>,
+}
+
+/// An issuer, and its keys as far as they are known.
+struct KnownIssuer {
+    trusted: TrustedIssuer,
+    keys: RwLock<KeyCache>,
 }
 
 /// What is known of a token.
@@ -77,6 +85,7 @@ pub enum Verification {
 #[derive(Debug)]
 pub struct Fetch {
     request: Box<Request>,
+    issuer: String,
     of: Of,
 }
 
@@ -92,6 +101,18 @@ impl Fetch {
     #[must_use]
     pub fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// The issuer that is asked, or whose keys are fetched. One that is slow should hold up none of the others.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Whether no other token than the one that was verified waits for it.
+    #[must_use]
+    pub fn is_of_one_token(&self) -> bool {
+        matches!(self.of, Of::Token(_))
     }
 }
 
@@ -117,8 +138,8 @@ impl TokenVerifier {
             clock_skew: CLOCK_SKEW,
             issuers: Vec::new(),
             introspection: None,
-            asked: HashMap::new(),
-            cache: TokenCache::default(),
+            asked: Mutex::default(),
+            cache: RwLock::default(),
         })
     }
 
@@ -126,17 +147,22 @@ impl TokenVerifier {
     ///
     /// # Errors
     ///
-    /// Where the issuer is no https URL (or http, on loopback), or is there already.
-    pub fn issuer(mut self, issuer: TrustedIssuer) -> Result<Self> {
-        let name = issuer.issuer.clone();
+    /// Where the issuer is no https URL (or http, on loopback), or is there already, or an audience of it is empty.
+    pub fn issuer(mut self, trusted: TrustedIssuer) -> Result<Self> {
+        let name = trusted.issuer.clone();
         url_rules::UrlRules::https_or_loopback().check(&name, "issuer")?;
-        if self.issuers.iter().any(|(it, _)| it.issuer == name) {
+        if self.issuers.iter().any(|it| it.trusted.issuer == name) {
             return Err(AuthError::configuration(format!(
                 "the issuer {name:?} is there twice"
             )));
         }
-        let keys = KeyCache::new(name, issuer.source.clone());
-        self.issuers.push((issuer, keys));
+        if trusted.audiences.iter().any(String::is_empty) {
+            return Err(AuthError::configuration(format!(
+                "an audience of the issuer {name:?} is empty"
+            )));
+        }
+        let keys = RwLock::new(KeyCache::new(name, trusted.source.clone()));
+        self.issuers.push(KnownIssuer { trusted, keys });
         Ok(self)
     }
 
@@ -156,46 +182,52 @@ impl TokenVerifier {
 
     /// The issuers whose tokens are taken, for the metadata of the server.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
-        let trusted = self.issuers.iter().map(|(it, _)| it.issuer.as_str());
+        let trusted = self.issuers.iter().map(|it| it.trusted.issuer.as_str());
         let asked = self.introspection.iter().map(|it| it.issuer.as_str());
-        let is_new = |it: &&str| !self.issuers.iter().any(|(known, _)| known.issuer == *it);
+        let is_new = |it: &&str| !self.issuers.iter().any(|known| known.trusted.issuer == *it);
         trusted.chain(asked.filter(is_new))
     }
 
-    /// What is known of a token without doing anything: most requests need no more, and it takes no exclusive access.
+    /// What is known of a token without doing anything: most requests need no more.
     #[must_use]
     pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
-        self.cache.get(&TokenHash::of(token.expose()), now)?.ok()
+        let hash = TokenHash::of(token.expose());
+        self.cache.read().get(&hash, now)?.ok()
     }
 
     /// Verifies a token. A signature that was not checked before takes up to half a millisecond.
-    pub fn verify(&mut self, token: &Secret, now: UnixTime) -> Verification {
+    pub fn verify(&self, token: &Secret, now: UnixTime) -> Verification {
         let hash = TokenHash::of(token.expose());
-        match self.cache.get(&hash, now) {
-            Some(Ok(token)) => return Verification::Valid(token),
-            Some(Err(refusal)) => return Verification::Refused(refusal),
-            None => {}
+        if let Some(known) = self.known(&hash, now) {
+            return known;
         }
         let verification = self.verify_anew(token, hash, now);
         if let Verification::Refused(refusal) = &verification {
-            self.cache.refuse(hash, refusal.clone(), now);
+            self.cache.write().refuse(hash, refusal.clone(), now);
         }
         verification
     }
 
-    fn verify_anew(&mut self, token: &Secret, hash: TokenHash, now: UnixTime) -> Verification {
+    fn known(&self, hash: &TokenHash, now: UnixTime) -> Option<Verification> {
+        Some(match self.cache.read().get(hash, now)? {
+            Ok(token) => Verification::Valid(token),
+            Err(refusal) => Verification::Refused(refusal),
+        })
+    }
+
+    fn verify_anew(&self, token: &Secret, hash: TokenHash, now: UnixTime) -> Verification {
         let signed = Jws::parse(token.expose()).and_then(|jws| {
             let claims = Claims::parse(jws.payload())?;
             Ok((jws, claims))
         });
         if let Ok((_, claims)) = &signed
-            && let Some(index) = self.issuer_of(claims)
+            && let Some(place) = self.issuer_of(claims)
             && let Ok(signed) = signed
         {
-            return self.verify_signed(index, signed, hash, now);
+            return self.verify_signed(place, signed, hash, now);
         }
-        if self.introspection.is_some() {
-            return self.introspect(token, hash, now);
+        if let Some(introspection) = &self.introspection {
+            return self.introspect(introspection, token, hash, now);
         }
         let error = signed.err().unwrap_or_else(|| {
             AuthError::invalid_token("the token is from another issuer than this server trusts")
@@ -203,57 +235,71 @@ impl TokenVerifier {
         Verification::Refused(Refusal::invalid(error))
     }
 
-    fn issuer_of(&self, claims: &Claims) -> Option<usize> {
-        let issuer = claims.known().iss.as_deref()?;
-        self.issuers.iter().position(|(it, _)| it.issuer == issuer)
+    /// The issuer of a token, and its place in the list.
+    fn issuer_of(&self, claims: &Claims) -> Option<(usize, &KnownIssuer)> {
+        let name = claims.known().iss.as_deref()?;
+        let mut issuers = self.issuers.iter().enumerate();
+        issuers.find(|(_, it)| it.trusted.issuer == name)
     }
 
     /// What needs no key is checked first: a token that is refused in any case fetches none.
     fn verify_signed(
-        &mut self,
-        index: usize,
+        &self,
+        (index, issuer): (usize, &KnownIssuer),
         (jws, claims): (Jws, Claims),
         hash: TokenHash,
         now: UnixTime,
     ) -> Verification {
         let refuse = |error| Verification::Refused(Refusal::invalid(error));
-        let Some((issuer, keys)) = self.issuers.get_mut(index) else {
-            return Verification::Wait;
-        };
         let expected = Expected {
-            issuer: &issuer.issuer,
+            issuer: &issuer.trusted.issuer,
             audiences: &self.audiences,
+            own_audiences: &issuer.trusted.audiences,
             clock_skew: self.clock_skew,
             now,
         };
-        if let Err(error) = issuer.check(&jws, &claims, &expected) {
+        if let Err(error) = issuer.trusted.check(&jws, &claims, &expected) {
             return refuse(error);
         }
-        let found = keys.keys(now).map(|(keys, is_fresh)| {
-            let key = keys.verify(&jws).map(|key| key.thumbprint());
-            (key, is_fresh)
+        let kept = {
+            let keys = issuer.keys.read();
+            keys.keys(now)
+                .map(|(keys, fresh)| (Arc::clone(keys), fresh))
+        };
+        // Under no lock: others would wait for each signature.
+        let found = kept.as_ref().map(|(keys, is_fresh)| {
+            let key = keys.verify(&jws).map(Jwk::thumbprint);
+            (key, *is_fresh)
         });
         // Old keys are good until there are new ones: one request fetches these, and the others go on.
         let is_missing = !matches!(found, Some((Ok(_) | Err(KeyError::Signature), true)));
         let refresh = if is_missing {
-            keys.refresh(now)
+            issuer.keys.write().refresh(now)
         } else {
             Refresh::TooEarly
         };
         match (found, refresh) {
             (_, Refresh::Fetch(request)) => Verification::Fetch(Fetch {
                 request,
+                issuer: issuer.trusted.issuer.clone(),
                 of: Of::Issuer(index),
             }),
             (Some((Ok(key), _)), _) => {
-                let (token, until) = issuer.accept(claims, self.clock_skew);
+                let (token, until) = issuer.trusted.accept(claims, self.clock_skew);
                 let token = Arc::new(token);
-                self.cache
-                    .insert(hash, Arc::clone(&token), until, Some(key));
+                // The key may have been withdrawn meanwhile, and with it what it has signed.
+                let keys = issuer.keys.read();
+                if keys.are_current(kept.as_ref().map(|(keys, _)| keys), now) {
+                    let mut cache = self.cache.write();
+                    cache.insert(hash, Arc::clone(&token), until, Some(key));
+                }
                 Verification::Valid(token)
             }
             (None | Some((Err(KeyError::Unknown), _)), Refresh::InFlight) => Verification::Wait,
-            (None, Refresh::TooEarly) => Verification::Refused(Refusal::unavailable(keys.error())),
+            (None, Refresh::TooEarly) => {
+                let error = issuer.keys.read().error();
+                Verification::Refused(Refusal::unavailable(error))
+            }
             (Some((Err(KeyError::Unknown), _)), Refresh::TooEarly) => {
                 refuse(AuthError::invalid_token(
                     "the token is signed by a key that its issuer has not published",
@@ -265,27 +311,36 @@ impl TokenVerifier {
         }
     }
 
-    fn introspect(&mut self, token: &Secret, hash: TokenHash, now: UnixTime) -> Verification {
-        let Some(introspection) = &self.introspection else {
-            return Verification::Wait;
-        };
+    fn introspect(
+        &self,
+        introspection: &Introspection,
+        token: &Secret,
+        hash: TokenHash,
+        now: UnixTime,
+    ) -> Verification {
+        let mut asked = self.asked.lock();
+        // The answer may have come since the token was looked up.
+        if let Some(known) = self.known(&hash, now) {
+            return known;
+        }
         let is_under_way = |since: &UnixTime| now < since.plus(LOST);
-        if self.asked.get(&hash).is_some_and(is_under_way) {
+        if asked.get(&hash).is_some_and(is_under_way) {
             return Verification::Wait;
         }
-        if self.asked.len() >= MAX_INTROSPECTIONS {
-            self.asked.retain(|_, since| is_under_way(since));
+        if asked.len() >= MAX_INTROSPECTIONS {
+            asked.retain(|_, since| is_under_way(since));
         }
-        if self.asked.len() >= MAX_INTROSPECTIONS {
+        if asked.len() >= MAX_INTROSPECTIONS {
             return Verification::Refused(Refusal::unavailable(AuthError::unavailable(
                 "too many introspections are under way",
             )));
         }
         match introspection.request(token) {
             Ok(request) => {
-                self.asked.insert(hash, now);
+                asked.insert(hash, now);
                 Verification::Fetch(Fetch {
                     request: Box::new(request),
+                    issuer: introspection.issuer.clone(),
                     of: Of::Token(hash),
                 })
             }
@@ -295,54 +350,65 @@ impl TokenVerifier {
 
     /// Takes what has come of a request: the response, or a sentence that says why there is none. The body need not be
     /// read beyond 1 MiB.
-    pub fn fetched(&mut self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
+    pub fn fetched(&self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
         let outcome = outcome.map_err(AuthError::unavailable);
         match fetch.of {
             Of::Issuer(index) => {
-                let Some((issuer, keys)) = self.issuers.get_mut(index) else {
-                    return;
-                };
-                keys.fetched(outcome, now);
-                if let Some((keys, true)) = keys.keys(now) {
-                    let published: Vec<_> = keys.keys().iter().map(Jwk::thumbprint).collect();
-                    let has = |key: &str| published.iter().any(|it| it == key);
-                    self.cache.retain_keys(&issuer.issuer, has);
+                if let Some(issuer) = self.issuers.get(index) {
+                    self.keys_fetched(issuer, outcome, now);
                 }
             }
             Of::Token(hash) => self.introspected(hash, outcome, now),
         }
     }
 
-    fn introspected(&mut self, hash: TokenHash, outcome: Result<Response>, now: UnixTime) {
-        // An answer that nobody waits for any more is an old one.
-        let (Some(_), Some(introspection)) = (self.asked.remove(&hash), &self.introspection) else {
+    fn keys_fetched(&self, issuer: &KnownIssuer, outcome: Result<Response>, now: UnixTime) {
+        let mut keys = issuer.keys.write();
+        keys.fetched(outcome, now);
+        if let Some((keys, true)) = keys.keys(now) {
+            let published: Vec<_> = keys.keys().iter().map(Jwk::thumbprint).collect();
+            let has = |key: &str| published.iter().any(|it| it == key);
+            let mut cache = self.cache.write();
+            cache.retain_keys(&issuer.trusted.issuer, has);
+        }
+    }
+
+    fn introspected(&self, hash: TokenHash, outcome: Result<Response>, now: UnixTime) {
+        let Some(introspection) = &self.introspection else {
             return;
         };
         let read = outcome.and_then(|response| {
             introspection.read(&response, &self.audiences, self.clock_skew, now)
         });
+        let mut asked = self.asked.lock();
+        // An answer that nobody waits for any more is an old one.
+        if asked.remove(&hash).is_none() {
+            return;
+        }
+        let mut cache = self.cache.write();
         match read {
-            Ok((token, until)) => self.cache.insert(hash, Arc::new(token), until, None),
+            Ok((token, until)) => cache.insert(hash, Arc::new(token), until, None),
             Err(error) if error.kind() == AuthErrorKind::Unavailable => {
-                self.cache.refuse(hash, Refusal::unavailable(error), now);
+                cache.refuse(hash, Refusal::unavailable(error), now);
             }
-            Err(error) => self.cache.refuse(hash, Refusal::invalid(error), now),
+            Err(error) => cache.refuse(hash, Refusal::invalid(error), now),
         }
     }
 
     /// Refuses a token from now on, though it may be valid: where one's own program has learnt that it was revoked. Other
     /// nodes know nothing of that.
-    pub fn forget(&mut self, token: &Secret, now: UnixTime) {
+    pub fn forget(&self, token: &Secret, now: UnixTime) {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
         let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
-        self.cache.revoke(TokenHash::of(token.expose()), until, now);
+        let hash = TokenHash::of(token.expose());
+        self.cache.write().revoke(hash, until, now);
     }
 
     /// The refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
     #[must_use]
     pub fn revocation(&self, token: &Secret) -> Option<Refusal> {
-        self.cache.revocation(&TokenHash::of(token.expose()))
+        self.cache.read().revocation(&TokenHash::of(token.expose()))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Issuers whose tokens are verified by their keys.
 
+use std::sync::Arc;
+
 use super::{key_cache::KeySource, verified_token::VerifiedToken};
 use crate::{
     error::{AuthError, Result},
@@ -23,6 +25,7 @@ use crate::{
 pub struct TrustedIssuer {
     pub(super) issuer: String,
     pub(super) source: KeySource,
+    pub(super) audiences: Vec<String>,
     algorithms: Vec<Algorithm>,
     access_tokens_only: bool,
 }
@@ -34,6 +37,7 @@ impl TrustedIssuer {
         Self {
             issuer: issuer.into(),
             source: KeySource::Discovery,
+            audiences: Vec::new(),
             algorithms: Algorithm::ALL.to_vec(),
             access_tokens_only: false,
         }
@@ -49,7 +53,15 @@ impl TrustedIssuer {
     /// Its keys are these, and do not change.
     #[must_use]
     pub fn keys(mut self, keys: Jwks) -> Self {
-        self.source = KeySource::Fixed(keys);
+        self.source = KeySource::Fixed(Arc::new(keys));
+        self
+    }
+
+    /// Takes its tokens for this audience as well, beside those for the URL of the server: some issuers name a resource as they
+    /// like. Tokens of other issuers are not taken for it.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audiences.push(audience.into());
         self
     }
 

@@ -34,6 +34,9 @@ pub struct VerifiedToken {
     pub scopes: ScopeSet,
     /// When it ends. Tokens that were introspected need not say.
     pub expires: Option<UnixTime>,
+    /// Whether its issuer was asked, and may say something else the next time: a stream that is opened with it is not to last as
+    /// long as the token.
+    pub is_introspected: bool,
     /// The thumbprint of the key that it is bound to: it is refused without a proof by that key.
     pub thumbprint: Option<String>,
     /// What the things that are made with it belong to, where issuer, subject and client do not say it.
@@ -52,6 +55,7 @@ impl VerifiedToken {
             client_id: None,
             scopes: ScopeSet::new(),
             expires: None,
+            is_introspected: false,
             thumbprint: None,
             owner: None,
             claims: None,

@@ -121,7 +121,7 @@ pub(crate) fn server() -> ResourceServer {
 }
 
 pub(crate) fn refusal_of_a_verifier_that_is_down() -> Refusal {
-    let mut verifier = fetching();
+    let verifier = fetching();
     let token = token(&key("one"), &claims());
     let fetch = fetch(verifier.verify(&token, NOW));
     verifier.fetched(&fetch, Err("secret reason".to_owned()), NOW);

@@ -3,7 +3,7 @@
 use http::{HeaderValue, Method};
 use oxmcp_auth::{
     ScopeSet, Secret, UnixTime,
-    jose::{Algorithm, Jwks},
+    jose::{Algorithm, Jwks, SigningKey},
     server::{TokenVerifier, TrustedIssuer, Verification},
 };
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ fn attack_20_tokens_of_other_kinds_and_algorithms_are_refused() {
     let key = key("one");
     let keys = Jwks::from(vec![key.public_jwk().clone()]);
     let with = |issuer: TrustedIssuer, typ: &str| {
-        let mut verifier = TokenVerifier::new([RESOURCE])
+        let verifier = TokenVerifier::new([RESOURCE])
             .unwrap()
             .issuer(issuer)
             .unwrap();
@@ -185,7 +185,7 @@ fn an_origin_is_an_audience_with_and_without_a_slash() {
         ("https://mcp.example.com/", "https://mcp.example.com"),
     ] {
         let issuer = TrustedIssuer::new(ISSUER).keys(Jwks::from(vec![key.public_jwk().clone()]));
-        let mut verifier = TokenVerifier::new([audience])
+        let verifier = TokenVerifier::new([audience])
             .unwrap()
             .issuer(issuer)
             .unwrap();
@@ -198,10 +198,38 @@ fn an_origin_is_an_audience_with_and_without_a_slash() {
 }
 
 #[test]
+fn an_audience_of_one_issuer_is_none_of_another() {
+    const OTHER: &str = "https://other.example.com";
+    let (key, other_key) = (key("one"), key("two"));
+    let issuer = |name: &str, key: &SigningKey| {
+        TrustedIssuer::new(name).keys(Jwks::from(vec![key.public_jwk().clone()]))
+    };
+    let verifier = TokenVerifier::new([RESOURCE])
+        .unwrap()
+        .issuer(issuer(ISSUER, &key).audience("1234"))
+        .unwrap()
+        .issuer(issuer(OTHER, &other_key))
+        .unwrap();
+    for (key, iss, aud, is_taken) in [
+        (&key, ISSUER, "1234", true),
+        (&key, ISSUER, RESOURCE, true),
+        (&other_key, OTHER, RESOURCE, true),
+        (&other_key, OTHER, "1234", false),
+    ] {
+        let token = token(key, &with(&json!({"iss": iss, "aud": aud})));
+        assert_eq!(
+            is_valid(&verifier.verify(&token, NOW)),
+            is_taken,
+            "{iss} {aud}"
+        );
+    }
+}
+
+#[test]
 fn keys_are_found_by_the_metadata_of_the_issuer() {
     let key = key("one");
     let token = token(&key, &claims());
-    let mut verifier = TokenVerifier::new([RESOURCE])
+    let verifier = TokenVerifier::new([RESOURCE])
         .unwrap()
         .issuer(TrustedIssuer::new(ISSUER))
         .unwrap();
@@ -247,7 +275,7 @@ fn metadata_that_must_not_be_believed_are_not() {
         Err("no route to host".to_owned()),
     ];
     for answer in bad {
-        let mut verifier = TokenVerifier::new([RESOURCE])
+        let verifier = TokenVerifier::new([RESOURCE])
             .unwrap()
             .issuer(TrustedIssuer::new(ISSUER))
             .unwrap();
@@ -263,7 +291,7 @@ fn metadata_that_must_not_be_believed_are_not() {
 #[test]
 fn attack_20_invented_keys_are_no_requests_to_the_issuer() {
     let good = key("one");
-    let mut verifier = fetching();
+    let verifier = fetching();
     let first = fetch(verifier.verify(&token(&good, &claims()), NOW));
     verifier.fetched(&first, ok(&set(&[&good])), NOW);
     let mut fetches = 0;
@@ -286,7 +314,7 @@ fn attack_20_invented_keys_are_no_requests_to_the_issuer() {
 #[test]
 fn a_new_key_is_fetched_once_for_all() {
     let [old, new] = [key("old"), key("new")];
-    let mut verifier = fetching();
+    let verifier = fetching();
     let first = fetch(verifier.verify(&token(&old, &claims()), NOW));
     verifier.fetched(&first, ok(&set(&[&old])), NOW);
     let later = NOW.plus(31);
@@ -305,7 +333,7 @@ fn a_new_key_is_fetched_once_for_all() {
 fn a_fetch_that_is_lost_does_not_lock_the_door() {
     let key = key("one");
     let token = token(&key, &claims());
-    let mut verifier = fetching();
+    let verifier = fetching();
     let _lost = fetch(verifier.verify(&token, NOW));
     assert!(matches!(
         verifier.verify(&token, NOW.plus(29)),
@@ -324,7 +352,7 @@ fn keys_grow_old_and_are_used_while_the_issuer_is_down() {
         let dates = json!({"iat": time.seconds(), "exp": time.seconds() + 9});
         token(&key, &with(&dates))
     };
-    let mut verifier = fetching();
+    let verifier = fetching();
     let first = fetch(verifier.verify(&at(NOW), NOW));
     let mut response = ok(&set(&[&key])).unwrap();
     response.headers_mut().insert(
@@ -353,7 +381,7 @@ fn keys_grow_old_and_are_used_while_the_issuer_is_down() {
 #[test]
 fn a_withdrawn_key_takes_its_tokens_with_it() {
     let [bad, good] = [key("bad"), key("good")];
-    let mut verifier = fetching();
+    let verifier = fetching();
     let victim = token(&bad, &claims());
     let first = fetch(verifier.verify(&victim, NOW));
     verifier.fetched(&first, ok(&set(&[&bad, &good])), NOW);
@@ -371,7 +399,7 @@ fn a_withdrawn_key_takes_its_tokens_with_it() {
 #[test]
 fn a_verified_token_is_known_until_it_ends() {
     let key = key("one");
-    let mut verifier = fixed(&key);
+    let verifier = fixed(&key);
     let token = token(&key, &claims());
     assert!(verifier.verified(&token, NOW).is_none());
     assert!(is_valid(&verifier.verify(&token, NOW)));
@@ -387,7 +415,7 @@ fn a_verified_token_is_known_until_it_ends() {
 #[test]
 fn a_token_that_is_forgotten_is_refused_at_once() {
     let key = key("one");
-    let mut verifier = fixed(&key);
+    let verifier = fixed(&key);
     let token = token(&key, &claims());
     assert!(is_valid(&verifier.verify(&token, NOW)));
     verifier.forget(&token, NOW);
@@ -401,7 +429,7 @@ fn a_token_that_is_forgotten_is_refused_at_once() {
 
 #[test]
 fn a_token_that_is_forgotten_while_its_issuer_is_asked_is_refused() {
-    let mut verifier = introspecting();
+    let verifier = introspecting();
     let token = Secret::new("opaque");
     let question = fetch(verifier.verify(&token, NOW));
     verifier.forget(&token, NOW);
@@ -438,7 +466,7 @@ fn a_forgotten_token_does_not_come_back_with_another_signature() {
     assert_ne!(token.expose(), other.expose());
     assert!(is_valid(&fixed(&key).verify(&other, NOW)));
     for is_known in [true, false] {
-        let mut verifier = fixed(&key);
+        let verifier = fixed(&key);
         if is_known {
             assert!(is_valid(&verifier.verify(&other, NOW)));
         }
@@ -451,7 +479,7 @@ fn a_forgotten_token_does_not_come_back_with_another_signature() {
 
 #[test]
 fn tokens_that_only_look_like_a_forgotten_one_stay() {
-    let mut verifier = introspecting();
+    let verifier = introspecting();
     verifier.forget(&Secret::new("v4.local.ann"), NOW);
     let other = Secret::new("v4.local.bob");
     assert!(matches!(
@@ -463,7 +491,7 @@ fn tokens_that_only_look_like_a_forgotten_one_stay() {
 #[test]
 fn what_strangers_can_make_grow_is_bounded() {
     let key = key("one");
-    let mut verifier = fixed(&key);
+    let verifier = fixed(&key);
     let good = token(&key, &claims());
     assert!(is_valid(&verifier.verify(&good, NOW)));
     for i in 0..3_000 {
@@ -477,7 +505,7 @@ fn what_strangers_can_make_grow_is_bounded() {
 
 #[test]
 fn refusals_give_way_one_by_one() {
-    let mut verifier = introspecting();
+    let verifier = introspecting();
     let tokens: Vec<_> = (0..=1_000)
         .map(|i| Secret::new(format!("opaque{i}")))
         .collect();
@@ -493,7 +521,7 @@ fn refusals_give_way_one_by_one() {
 
 #[test]
 fn tokens_are_introspected_once_for_all_and_again_in_time() {
-    let mut verifier = introspecting();
+    let verifier = introspecting();
     let token = Secret::new("opaque+token");
     let first = fetch(verifier.verify(&token, NOW));
     let request = first.request();
@@ -566,7 +594,7 @@ fn answers_to_introspections_are_checked_as_tokens_are() {
                 .as_ref()
                 .map(|it| String::from_utf8_lossy(it.body().as_ref()).into_owned())
         );
-        let mut verifier = introspecting();
+        let verifier = introspecting();
         let token = Secret::new("opaque");
         let fetch = fetch(verifier.verify(&token, NOW));
         verifier.fetched(&fetch, answer, NOW);

@@ -19,7 +19,7 @@ pub fn without_fractions(json: Text<'_>) -> Option<String> {
             b'"' => at = end_of_string(text, at),
             b'-' | b'0'..=b'9' => {
                 at = end_of_number(text, at);
-                if let Some(integer) = text.get(start..at).and_then(integer) {
+                if let Some(integer) = text.get(start..at).and_then(whole_number) {
                     output.push_str(text.get(copied..start)?);
                     output.push_str(&integer);
                     copied = at;
@@ -55,7 +55,7 @@ fn end_of_number(text: &str, start: usize) -> usize {
 }
 
 /// The number without fraction and exponent, where it has one of them and is an integer of moderate size.
-fn integer(number: &str) -> Option<String> {
+pub(crate) fn whole_number(number: &str) -> Option<String> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (number, 0),

@@ -20,6 +20,8 @@ pub(crate) struct Acceptor<'a> {
     /// Whether there are names that the check does not list. They are not compared with each other; of the others, none
     /// stands twice in one object.
     pub(crate) has_unlisted_names: bool,
+    /// Whether `3.0` is read where a type asks for an integer.
+    pub(crate) takes_whole_numbers: bool,
 }
 
 impl<'a> Acceptor<'a> {
@@ -27,6 +29,7 @@ impl<'a> Acceptor<'a> {
         Self {
             walk: Walk::new(instance),
             has_unlisted_names: false,
+            takes_whole_numbers: false,
         }
     }
 

@@ -1,20 +1,29 @@
 //! Deserializer that validates: one walk over the text reads a value and holds it against the schema.
 
+use std::sync::LazyLock;
+
 use oxmcp_json::Text;
 use serde::{
     Deserializer,
     de::{
         DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor,
-        value::BorrowedStrDeserializer,
+        value::{BorrowedStrDeserializer, MapAccessDeserializer},
     },
 };
-use serde_json::{Error, Result};
+use serde_json::{Error, Result, json};
 
-use crate::fast::{
-    accept::{Acceptor, Properties, accepts_integer, accepts_string},
-    check::{Check, Typed, kind},
-    values::{Str, by_serde_json, visit_integer},
+use crate::{
+    explain::integers::whole_number,
+    fast::{
+        accept::{Acceptor, Properties, accepts_integer, accepts_string},
+        check::{ANYTHING, Check, Typed, kind},
+        values::{Str, by_serde_json, visit_integer},
+    },
 };
+
+/// Whether a method asks for an integer.
+const INTEGERS: bool = true;
+const FRACTIONS: bool = false;
 
 /// An object that was read.
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
@@ -46,6 +55,28 @@ pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
     })
 }
 
+/// Reads an object in which `3.0` stands for `3` wherever the type asks for an integer, and nowhere else. `None` where the type does
+/// not take it, as where it keeps values before it asks for their kinds (fields that are flattened, enums
+/// without a tag), or asks for integers of 128 bits.
+#[must_use]
+pub fn read_whole_numbers<T: DeserializeOwned>(instance: Text<'_>) -> Option<T> {
+    if !instance.is_object() {
+        return None;
+    }
+    let mut acceptor = Acceptor::new(instance);
+    acceptor.takes_whole_numbers = true;
+    let value = T::deserialize(Checked {
+        acceptor: &mut acceptor,
+        check: &ANYTHING,
+    });
+    let is_over = acceptor.walk.at() == instance.get().len();
+    value.ok().filter(|_| is_over)
+}
+
+/// The check of containers that have nothing to meet, but are gone into for their numbers.
+static ANY_CONTAINER: LazyLock<Check> =
+    LazyLock::new(|| Check::compile(&json!({"type": ["array", "object"]})));
+
 /// Error that hands the value over to serde_json. It never leaves this room.
 fn leave_it() -> Error {
     Error::custom("for serde_json to read")
@@ -71,7 +102,11 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
             b'[' => kind::ARRAY,
             _ => return None,
         };
-        let typed = self.check.typed(kind & kinds)?;
+        let check = match self.check {
+            Check::Anything if self.acceptor.takes_whole_numbers => &ANY_CONTAINER,
+            check => check,
+        };
+        let typed = check.typed(kind & kinds)?;
         typed.values.is_none().then_some((kind, typed))
     }
 
@@ -115,6 +150,21 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
         is_complete.then_some(value).ok_or_else(leave_it)
     }
 
+    /// An enum whose variant has content: an object with one member.
+    fn tagged<V: Visitor<'de>>(self, typed: &'c Typed, visitor: V) -> Result<V::Value> {
+        let Self { acceptor, .. } = self;
+        acceptor.walk.enter();
+        let mut object = Object {
+            acceptor,
+            properties: Properties::of(typed),
+            value: None,
+        };
+        let value = visitor.visit_enum(MapAccessDeserializer::new(&mut object))?;
+        let is_over = object.acceptor.walk.peek().is_none();
+        object.acceptor.walk.close();
+        is_over.then_some(value).ok_or_else(leave_it)
+    }
+
     fn array<V: Visitor<'de>>(self, typed: &'c Typed, visitor: V) -> Result<V::Value> {
         let Self { acceptor, .. } = self;
         acceptor.walk.enter();
@@ -145,10 +195,15 @@ macro_rules! by_serde_json {
 
 /// The same but for integers, which are read while they are walked over.
 macro_rules! numbers {
-    ($($method:ident)+) => {$(
+    ($($method:ident)+, of $asked:expr) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            let asked = $asked && self.acceptor.takes_whole_numbers;
             let Some(integer) = self.acceptor.walk.integer() else {
-                return by_serde_json(self.text()?, |json| json.$method(visitor));
+                let text = self.text()?;
+                return match asked.then(|| whole_number(text.get())).flatten() {
+                    Some(whole) => serde_json::Deserializer::from_reader(whole.as_bytes()).$method(visitor),
+                    None => by_serde_json(text, |json| json.$method(visitor)),
+                };
             };
             match self.check {
                 Check::Anything => visit_integer(integer, visitor),
@@ -238,6 +293,11 @@ impl<'de> Deserializer<'de> for Checked<'_, 'de, '_> {
         if self.peek() == Some(b'"') {
             return self.str()?.deserialize_enum(name, variants, visitor);
         }
+        if self.acceptor.takes_whole_numbers
+            && let Some((_, typed)) = self.container(kind::OBJECT)
+        {
+            return self.tagged(typed, visitor);
+        }
         let text = self.text()?;
         by_serde_json(text, |json| json.deserialize_enum(name, variants, visitor))
     }
@@ -258,9 +318,14 @@ impl<'de> Deserializer<'de> for Checked<'_, 'de, '_> {
         deserialize_u8
         deserialize_u16
         deserialize_u32
-        deserialize_u64
+        deserialize_u64,
+        of INTEGERS
+    }
+
+    numbers! {
         deserialize_f32
-        deserialize_f64
+        deserialize_f64,
+        of FRACTIONS
     }
 
     strings! {
@@ -348,7 +413,7 @@ mod tests {
 
     use proptest::{collection, prelude::*, sample};
     use serde::Deserialize;
-    use serde_json::{Value as Json, json, value::RawValue};
+    use serde_json::{Value as Json, value::RawValue};
 
     use super::*;
 
@@ -480,6 +545,28 @@ mod tests {
             is_read_alike::<BTreeMap<String, Json>>(&json);
             is_read_alike::<Json>(&json);
             is_read_alike::<Option<Everything>>(&json);
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_an_integer_where_one_is_asked_for_and_nowhere_else() {
+        let read = |json| read_whole_numbers::<Everything>(Text::checked(json));
+        let json = r#"{"int": 3.0, "float": -0.0, "any": [2.0, {"x": 1e2}], "kind": {"Tuple": [1.0, 2]},
+            "inners": [{"x": 4.0}], "point": [5e0, 1.0], "list": ["6.0"], "wrapper": "7.0", "text": null, "unknown": [8.0]}"#;
+        let read_all = read(json).unwrap();
+        assert_eq!(read_all.int, Some(3));
+        assert!(read_all.float.is_some_and(f32::is_sign_negative));
+        assert_eq!(read_all.any.unwrap().to_string(), r#"[2.0,{"x":100.0}]"#);
+        assert_eq!(read_all.kind, Some(Kind::Tuple(1, 2)));
+        assert_eq!(read_all.point, Some(Point(5, Some(1.0))));
+        assert_eq!(read_all.list.as_deref(), Some(&["6.0".to_owned()][..]));
+        for refused in [
+            r#"{"int": 1.5}"#,
+            r#"{"int": 3.0, "either": 4.0}"#,
+            r#"{"kind": {"Tuple": [1.0, 2], "Unit": null}}"#,
+            "[3.0]",
+        ] {
+            assert!(read(refused).is_none(), "{refused}");
         }
     }
 

@@ -515,6 +515,119 @@ mod over_http {
         ");
     }
 
+    #[cfg(feature = "auth")]
+    #[test]
+    fn machine_to_machine() {
+        insta::assert_snapshot!(prints(("machine_to_machine", &[])), @"a machine, which may reports:write");
+    }
+
+    #[cfg(feature = "auth")]
+    #[test]
+    fn step_up() {
+        insta::assert_snapshot!(prints(("step_up", &[])), @r"
+          the person is asked for read
+        read:
+        write:
+          the person is asked for read+write
+        read:
+        delete:
+          the person is asked for read+write+delete
+        the scopes are read write delete
+        ");
+    }
+
+    #[cfg(feature = "auth")]
+    #[test]
+    fn web_login() {
+        insta::assert_snapshot!(prints(("web_login", &[])), @r"
+        ann has to log in
+        ann is ann there
+        bob has to log in
+        bob is bob there
+        ann is ann there
+        ");
+    }
+
+    /// The browser that `BROWSER` names: this program, whose last argument is a page.
+    #[cfg(all(feature = "auth", target_os = "linux"))]
+    mod browser {
+        use std::env;
+
+        use ::http::{Request, header::LOCATION};
+        use bytes::Bytes;
+        use oxmcp::http::{DefaultClient, HttpClient};
+
+        use super::{BufRead, BufReader, Command, Running, Stdio, program};
+
+        const ROLE: &str = "OXMCP_TEST_BROWSER";
+
+        #[tokio::test]
+        #[ignore = "another test starts it"]
+        async fn follows_redirects() {
+            if crate::child::role(ROLE).is_none() {
+                return;
+            }
+            let client = DefaultClient::new();
+            let mut page = env::args().next_back().unwrap();
+            loop {
+                let request = Request::get(&page).body(Bytes::new()).unwrap();
+                let response = client.send(request).await.unwrap();
+                match response.headers().get(LOCATION) {
+                    Some(to) => to.to_str().unwrap().clone_into(&mut page),
+                    None => break,
+                }
+            }
+        }
+
+        #[test]
+        fn login() {
+            let (name, serve) = ("protected_server", "serve");
+            let mut command = Command::new(program(name));
+            let mut server = Running(command.arg(serve).stdout(Stdio::piped()).spawn().unwrap());
+            let mut url = String::new();
+            let output = server.0.stdout.take().unwrap();
+            BufReader::new(output).read_line(&mut url).unwrap();
+
+            // A colon would begin another browser.
+            let test = "examples::over_http::browser::follows_redirects".replace(':', "%c");
+            let this = env::current_exe().unwrap();
+            let browser = format!("{} --exact {test} --include-ignored %s", this.display());
+            let (name, url) = ("login", url.trim());
+            let mut command = Command::new(program(name));
+            command.arg(url).stdin(Stdio::null());
+            command.env("BROWSER", browser).env(ROLE, "");
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap(), @r"
+            logged in as ann
+            the scopes are files:read files:write
+            logged out: true
+            ");
+            // Two pages were shown: one to log in, and one to agree to more.
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(said.matches("/issuer/authorize?").count(), 2, "{said}");
+        }
+
+        /// Nobody is waited for where nobody can be.
+        #[test]
+        fn a_login_without_browser_and_terminal_fails_at_once() {
+            let mut command = Command::new(program("protected_server"));
+            let mut server = Running(command.arg("serve").stdout(Stdio::piped()).spawn().unwrap());
+            let mut url = String::new();
+            let output = server.0.stdout.take().unwrap();
+            BufReader::new(output).read_line(&mut url).unwrap();
+            let mut command = Command::new(program("login"));
+            command.arg(url.trim()).stdin(Stdio::null());
+            command.env_remove("BROWSER").env("CI", "true");
+            let output = command.output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(
+                !output.status.success() && said.contains("BROWSER"),
+                "{said}"
+            );
+        }
+    }
+
     #[test]
     fn axum() {
         insta::assert_snapshot!(prints(("axum", &[])), @r"

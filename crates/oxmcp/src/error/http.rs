@@ -75,7 +75,20 @@ impl Error {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn is_authorization(&self) -> bool {
-        self.0.kind == Kind::Authorization
+        matches!(self.0.kind, Kind::Authorization { .. })
+    }
+
+    /// Whether somebody has to log in, or to agree to more, and nobody could be asked: a web back end begins a login then
+    /// ([`Login::begin_after`](crate::http::Login::begin_after)).
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn is_interaction_required(&self) -> bool {
+        matches!(
+            self.0.kind,
+            Kind::Authorization {
+                interaction_required: true
+            }
+        )
     }
 
     /// Whether the server wants credentials, or other ones: it answered 401.

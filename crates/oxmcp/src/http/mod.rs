@@ -12,7 +12,8 @@
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
 //! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
-//! | [`TokenStore`] | `auth` | where the credentials of logins are kept |
+//! | [`LoginAttempt`], [`StoredLogin`] | `auth` | a login that a web back end has begun, and one that is stored |
+//! | [`TokenStore`] | `auth` | where the credentials of logins are kept: [`MemoryTokenStore`], [`FileTokenStore`], and with `keyring` `KeyringTokenStore` |
 //! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
 //! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
 //!
@@ -33,10 +34,12 @@ mod protection;
 #[cfg(feature = "http-server")]
 mod server;
 
+#[cfg(feature = "keyring")]
+pub use client::KeyringTokenStore;
 #[cfg(feature = "auth")]
 pub use client::{
-    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
-    TokenStore, TokenStoreLock,
+    AssertionRequest, Authorizer, FileTokenStore, Login, LoginAttempt, MemoryTokenStore,
+    RefusedRequest, RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 #[cfg(feature = "http-client")]
 pub use client::{

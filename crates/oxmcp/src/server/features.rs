@@ -434,24 +434,22 @@ impl Features {
         if self.resources.contains(uri) {
             return self.resources.get(uri, cx).is_none();
         }
-        self.templates.is_restricted() && self.routes.hides(uri, cx)
-    }
-
-    fn has_restricted_resources(&self) -> bool {
-        self.resources.is_restricted() || self.templates.is_restricted()
+        self.templates.is_restricted_for(cx) && self.routes.hides(uri, cx)
     }
 
     /// Whether the hook of the server's author is called when the caller subscribes to the resource. Its answers for a
     /// hidden resource and for one that does not exist may differ, so it is called for neither.
     pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
-        !self.has_restricted_resources()
+        let depends = self.resources.is_restricted_for(cx) || self.templates.is_restricted_for(cx);
+        !depends
             || self.resources.get(uri, cx).is_some()
             || !self.resources.contains(uri) && self.routes.find(uri, cx).is_some()
     }
 
     /// Whether all callers see these resources, as far as they see any.
     pub(super) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
-        uris.is_empty() || !self.has_restricted_resources()
+        let may_depend = self.resources.may_be_restricted() || self.templates.may_be_restricted();
+        uris.is_empty() || !may_depend
     }
 
     /// Leaves out the resources that the caller does not see; without a context, all of them.

@@ -33,12 +33,12 @@ mod session;
 mod subscriptions;
 mod tool;
 
-#[cfg(feature = "http-server")]
-pub(crate) use ask::random;
-pub use ask::{Asked, Question, Questions, Reply, SessionCall, StateKey};
+pub use ask::{Asked, Question, Questions, Reply, SessionCall};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]
 pub(crate) use dispatch::ServerRole;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(crate) use dispatch::needed_scopes;
 #[cfg(feature = "http-server")]
 pub(crate) use features::Features;
 pub use prompt::attribute::prompt;

@@ -42,6 +42,28 @@ impl Access {
             Some(before) => Arc::new(move |cx| before(cx) && sees(cx)),
         });
     }
+
+    /// Whether a caller sees the feature.
+    fn is_seen(&self, cx: &RequestContext) -> bool {
+        #[cfg(feature = "auth")]
+        if cx.principal().is_some_and(|it| it.hides(&self.scopes)) {
+            return false;
+        }
+        self.sees.as_ref().is_none_or(|sees| sees(cx))
+    }
+
+    /// Whether the feature is not for everybody, so that what it says is not either.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.sees.is_some() || self.needs_scopes()
+    }
+
+    fn needs_scopes(&self) -> bool {
+        #[cfg(feature = "auth")]
+        let needs = !self.scopes.is_empty();
+        #[cfg(not(feature = "auth"))]
+        let needs = false;
+        needs
+    }
 }
 
 /// The way in which a handler asks its client for input.
@@ -91,7 +113,7 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
     fn page(entries: Vec<Self::Definition>, next: Option<Cursor>, hint: CacheHint) -> Self::Page;
 
     fn is_visible(&self, cx: &RequestContext) -> bool {
-        self.access().sees.as_ref().is_none_or(|sees| sees(cx))
+        self.access().is_seen(cx)
     }
 }
 
@@ -189,6 +211,8 @@ pub(crate) struct Registry<T> {
     declared: bool,
     /// Whether there are features that only some callers see.
     restricted: bool,
+    /// Whether there are features that need scopes, which some callers do not see.
+    scoped: bool,
     /// The cache hint of the list.
     pub(crate) cache: CacheHint,
     /// The pages of the list that have been asked for.
@@ -204,7 +228,9 @@ pub(crate) struct PageKey {
     pub(crate) revision: Revision,
     /// The id that it comes after.
     pub(crate) last: Option<String>,
-    /// The features that its readers do not see, by their places after that id.
+    /// Whether only its readers may see it.
+    pub(crate) is_private: bool,
+    /// The features that they do not see, by their places after that id.
     pub(crate) hidden: Box<[usize]>,
 }
 
@@ -240,8 +266,9 @@ impl<T: Feature> Registry<T> {
     /// Brings what is derived from the features up to date.
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
-        let mut features = self.features.iter();
-        self.restricted = features.any(|feature| feature.access().sees.is_some());
+        let mut all = self.features.iter().map(|feature| feature.access());
+        self.restricted = all.clone().any(|access| access.sees.is_some());
+        self.scoped = all.any(Access::needs_scopes);
     }
 
     /// The feature of that id, if the caller sees it.
@@ -264,9 +291,14 @@ impl<T: Feature> Registry<T> {
         self.declared
     }
 
-    /// Whether the list depends on the caller.
-    pub(crate) fn is_restricted(&self) -> bool {
-        self.restricted
+    /// Whether the list depends on the caller, where it is this one.
+    pub(crate) fn is_restricted_for(&self, cx: &RequestContext) -> bool {
+        self.restricted || self.scoped && hides_unpermitted(cx)
+    }
+
+    /// Whether it may depend on who the caller is.
+    pub(crate) fn may_be_restricted(&self) -> bool {
+        self.restricted || self.scoped
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -281,12 +313,25 @@ impl<T: Feature> Registry<T> {
     }
 }
 
+/// Whether a caller is not shown what its token does not permit.
+fn hides_unpermitted(cx: &RequestContext) -> bool {
+    #[cfg(feature = "auth")]
+    let hides = cx.principal().is_some_and(|it| it.hides_unpermitted());
+    #[cfg(not(feature = "auth"))]
+    let hides = {
+        let _ = cx;
+        false
+    };
+    hides
+}
+
 impl<T> Clone for Registry<T> {
     fn clone(&self) -> Self {
         Self {
             features: self.features.clone(),
             declared: self.declared,
             restricted: self.restricted,
+            scoped: self.scoped,
             cache: self.cache,
             pages: Arc::clone(&self.pages),
         }
@@ -299,6 +344,7 @@ impl<T> Default for Registry<T> {
             features: Vec::new(),
             declared: false,
             restricted: false,
+            scoped: false,
             cache: CacheHint::default(),
             pages: Arc::default(),
         }

@@ -7,7 +7,10 @@ use std::{
 };
 
 #[cfg(feature = "auth")]
-use oxmcp_auth::server::VerifiedToken;
+use oxmcp_auth::{
+    ScopeSet,
+    server::{ResourceServer, VerifiedToken},
+};
 
 /// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a
 /// middleware of your own in front of the endpoint, which puts one into the extensions of each request.
@@ -33,6 +36,9 @@ pub struct Principal {
     name: Arc<str>,
     #[cfg(feature = "auth")]
     token: Option<Arc<VerifiedToken>>,
+    /// Decides what its token permits, where it is not shown what that does not.
+    #[cfg(feature = "auth")]
+    hidden_by: Option<Arc<ResourceServer>>,
 }
 
 impl Principal {
@@ -43,6 +49,8 @@ impl Principal {
             name: name.into(),
             #[cfg(feature = "auth")]
             token: None,
+            #[cfg(feature = "auth")]
+            hidden_by: None,
         }
     }
 
@@ -56,7 +64,33 @@ impl Principal {
         Ok(Self {
             name: token.owner_key()?.into(),
             token: Some(token),
+            hidden_by: None,
         })
+    }
+
+    /// The same, which is not shown what its token does not permit by that resource.
+    #[cfg(feature = "http-server")]
+    #[cfg(feature = "auth")]
+    pub(crate) fn hiding_unpermitted(self, resource: Arc<ResourceServer>) -> Self {
+        Self {
+            hidden_by: Some(resource),
+            ..self
+        }
+    }
+
+    /// Whether it is not shown what its token does not permit.
+    #[cfg(feature = "auth")]
+    pub(crate) fn hides_unpermitted(&self) -> bool {
+        self.hidden_by.is_some()
+    }
+
+    /// Whether it is not shown what needs these scopes.
+    #[cfg(feature = "auth")]
+    pub(crate) fn hides(&self, needed: &ScopeSet) -> bool {
+        let (Some(resource), Some(token)) = (&self.hidden_by, &self.token) else {
+            return false;
+        };
+        resource.check_operation(token, needed).is_err()
     }
 
     /// The token that came with this request: its issuer, subject and client, its scopes, when it ends, and all else that its

@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
-use tokio::time::timeout;
+use tokio::{select, time::sleep};
 
 use super::{
     events::{EventBatch, EventStore, Replay},
@@ -110,10 +110,13 @@ fn within_timeout<'a, T>(
     answer: impl Future<Output = Result<T>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T>> {
     Box::pin(async move {
-        timeout(TIMEOUT, answer).await.unwrap_or_else(|_| {
-            Err(Error::timeout(format!(
+        select! {
+            biased;
+            answer = answer => answer,
+            // Made when it is polled first: a store in memory answers at once, and needs no timer.
+            () = async { sleep(TIMEOUT).await } => Err(Error::timeout(format!(
                 "the store has not answered within {TIMEOUT:?}"
-            )))
-        })
+            ))),
+        }
     })
 }

@@ -1,7 +1,7 @@
 //! Store of events in memory, bounded by size and age.
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     fmt,
     sync::Arc,
     time::Duration,
@@ -41,8 +41,10 @@ pub struct MemoryEventStore {
 #[derive(Default)]
 struct State {
     sessions: HashMap<Arc<str>, SessionStreams>,
-    /// How much each session holds, the most last.
-    by_bytes: BTreeSet<(usize, Arc<str>)>,
+    /// The sessions by how much each holds, the most last, and by their numbers.
+    by_bytes: BTreeMap<(usize, u64), Arc<str>>,
+    /// The number of the next session.
+    next: u64,
     bytes: usize,
     /// The highest index of the streams that were forgotten before their end.
     forgotten: u64,
@@ -111,9 +113,9 @@ impl MemoryEventStore {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.sweep(now, self.bounds.age);
-        let name = state.open(session);
         let forgotten = state.forgotten;
-        let last = state.with(&name, |session| {
+        state.open(session);
+        let last = state.with(session, |session| {
             session.count_after(forgotten);
             session.append(stream, events, now, &self.bounds)
         });
@@ -124,40 +126,41 @@ impl MemoryEventStore {
 
 impl State {
     /// Changes a session and keeps account of its memory.
-    fn with<T>(
-        &mut self,
-        name: &Arc<str>,
-        change: impl FnOnce(&mut SessionStreams) -> T,
-    ) -> Option<T> {
+    fn with<T>(&mut self, name: &str, change: impl FnOnce(&mut SessionStreams) -> T) -> Option<T> {
         let session = self.sessions.get_mut(name)?;
         let before = session.bytes();
         let result = change(session);
         let after = session.bytes();
         self.forgotten = self.forgotten.max(session.forgotten());
         if before != after {
-            self.by_bytes.remove(&(before, Arc::clone(name)));
-            self.by_bytes.insert((after, Arc::clone(name)));
+            let number = session.number;
+            let name = self.by_bytes.remove(&(before, number));
+            self.by_bytes
+                .extend(name.map(|name| ((after, number), name)));
             self.bytes = self.bytes - before + after;
         }
         Some(result)
     }
 
-    /// The session's name as it is kept, once it has one.
-    fn open(&mut self, name: &str) -> Arc<str> {
-        if let Some((known, _)) = self.sessions.get_key_value(name) {
-            return Arc::clone(known);
+    /// Registers a session, unless it is there.
+    fn open(&mut self, name: &str) {
+        if self.sessions.contains_key(name) {
+            return;
         }
-        let name: Arc<str> = name.into();
-        self.sessions
-            .insert(Arc::clone(&name), SessionStreams::default());
-        self.by_bytes.insert((0, Arc::clone(&name)));
-        name
+        let (name, number): (Arc<str>, _) = (name.into(), self.next);
+        self.next += 1;
+        let session = SessionStreams {
+            number,
+            ..SessionStreams::default()
+        };
+        self.by_bytes.insert((0, number), Arc::clone(&name));
+        self.sessions.insert(name, session);
     }
 
     /// The session that holds the most gives up its oldest, until all together fits.
     fn make_room(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes {
-            let Some((_, name)) = self.by_bytes.last() else {
+            let Some((_, name)) = self.by_bytes.last_key_value() else {
                 return;
             };
             let name = Arc::clone(name);
@@ -188,9 +191,9 @@ impl State {
     }
 
     fn remove(&mut self, name: &str) -> Option<SessionStreams> {
-        let (name, session) = self.sessions.remove_entry(name)?;
+        let session = self.sessions.remove(name)?;
         self.bytes -= session.bytes();
-        self.by_bytes.remove(&(session.bytes(), name));
+        self.by_bytes.remove(&(session.bytes(), session.number));
         Some(session)
     }
 }
@@ -218,11 +221,7 @@ impl EventStore for MemoryEventStore {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.sweep(now, self.bounds.age);
-        let Some((name, _)) = state.sessions.get_key_value(session) else {
-            return Ok(Replay::Lost);
-        };
-        let name = Arc::clone(name);
-        let replay = state.with(&name, |session| {
+        let replay = state.with(session, |session| {
             session.expire(now, self.bounds.age);
             session.after(stream, index, max)
         });
@@ -290,6 +289,8 @@ impl Default for Bounds {
 /// The streams of a session, and the order in which their events came.
 #[derive(Default)]
 struct SessionStreams {
+    /// Tells it from others that hold as much.
+    number: u64,
     streams: HashMap<Box<str>, Box<Stream>>,
     bytes: usize,
     /// How often events have been added.

@@ -4,7 +4,7 @@
 //! `client` and `server`.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
 //! heard. With the feature `http-server`, `event_store_contract` and `session_store_contract` hold a store of yours against
-//! what it must do. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
+//! what it must do; with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
@@ -28,16 +28,22 @@
 //
 // | `connect` | a client and a server, connected in memory |
 // | `scripted_peer` | [`ScriptedPeer`] |
-// | `store_contracts` | the contracts of stores of sessions and of events |
+// | `store_contracts` | the contracts of stores of events and of sessions |
+// | `token_store_contract` | the contract of stores of credentials |
 // | `task_contract` | the contract of stores of tasks |
+// | `contract_rules` | what they have in common |
 
 #[cfg(all(feature = "client", feature = "server"))]
 mod connect;
+#[cfg(any(feature = "auth", feature = "http-server"))]
+mod contract_rules;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
 mod store_contracts;
 #[cfg(feature = "server")]
 mod task_contract;
+#[cfg(feature = "auth")]
+mod token_store_contract;
 
 #[cfg(all(feature = "client", feature = "server"))]
 pub use connect::{Connect, connect};
@@ -46,3 +52,5 @@ pub use scripted_peer::ScriptedPeer;
 pub use store_contracts::{event_store_contract, session_store_contract};
 #[cfg(feature = "server")]
 pub use task_contract::task_store_contract;
+#[cfg(feature = "auth")]
+pub use token_store_contract::token_store_contract;

@@ -1,6 +1,6 @@
 //! The contracts of stores: what every implementation of a store's trait must do.
 
-use std::{fmt::Debug, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
@@ -10,6 +10,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
+use super::contract_rules::{must, unique};
 use crate::{
     error::{Error, Result},
     store::{AnyEventStore, AnySessionStore, EventStore, Replay, SessionRecord, SessionStore},
@@ -325,23 +326,4 @@ fn params(name: &str) -> Result<Box<RawValue>> {
     let params =
         json!({"clientInfo": {"name": name, "version": "1"}, "capabilities": {"x": 1.5e300}});
     to_raw_value(&params).map_err(|error| Error::internal(error.to_string()))
-}
-
-/// Fails where something is not as the rule says.
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
-fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::misuse(format!(
-        "the store breaks a rule: {rule}\nexpected: {expected:?}\nfound:    {found:?}"
-    )))
-}
-
-/// A name that is new also in a database that is not empty.
-fn unique() -> String {
-    let mut random = [0; 16];
-    // Without randomness the rules still hold, for a store that is empty.
-    let _ = getrandom::fill(&mut random);
-    format!("contract-{:032x}", u128::from_be_bytes(random))
 }

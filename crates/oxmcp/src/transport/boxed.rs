@@ -12,7 +12,9 @@ use crate::{
     limits::Limits,
     transport::{
         mirror::Mirror,
-        traits::{Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf},
+        traits::{
+            CurrentLogin, Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+        },
     },
 };
 
@@ -71,6 +73,10 @@ impl Transport for BoxTransport {
 
     fn person_waits(&self) -> Option<PersonWaits> {
         self.0.person_waits()
+    }
+
+    fn current_login(&self) -> Option<CurrentLogin> {
+        self.0.current_login()
     }
 
     fn ended_unread(&self) -> bool {
@@ -138,6 +144,7 @@ trait ErasedTransport: Send {
     fn diagnosis(&self) -> Option<String>;
     fn startup(&self) -> Option<Startup>;
     fn person_waits(&self) -> Option<PersonWaits>;
+    fn current_login(&self) -> Option<CurrentLogin>;
     fn ended_unread(&self) -> bool;
     fn authorization(&self) -> Option<String>;
     fn is_legacy(&self) -> bool;
@@ -187,6 +194,10 @@ impl<T: Transport> ErasedTransport for T {
 
     fn person_waits(&self) -> Option<PersonWaits> {
         Transport::person_waits(self)
+    }
+
+    fn current_login(&self) -> Option<CurrentLogin> {
+        Transport::current_login(self)
     }
 
     fn ended_unread(&self) -> bool {

@@ -11,7 +11,9 @@ use crate::{
     sync::Mutex,
     transport::{
         mirror::Mirror,
-        traits::{Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf},
+        traits::{
+            CurrentLogin, Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+        },
     },
 };
 
@@ -105,6 +107,10 @@ impl<T: Transport> Transport for Logging<T> {
 
     fn person_waits(&self) -> Option<PersonWaits> {
         self.transport.person_waits()
+    }
+
+    fn current_login(&self) -> Option<CurrentLogin> {
+        self.transport.current_login()
     }
 
     fn ended_unread(&self) -> bool {

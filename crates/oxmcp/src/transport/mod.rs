@@ -47,5 +47,6 @@ pub use memory::{InMemory, in_memory};
 pub use mirror::Mirror;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{
-    Frame, Messages, MessagesIter, PersonWait, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+    CurrentLogin, Frame, Messages, MessagesIter, PersonWait, PersonWaits, ReadHalf, Startup,
+    Transport, WriteHalf,
 };

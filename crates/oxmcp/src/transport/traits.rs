@@ -127,6 +127,12 @@ pub trait Transport: Send + 'static {
         None
     }
 
+    /// The login on whose behalf it talks, where that can change while it is connected. Then a client tells by it, and not by
+    /// [`authorization`](Self::authorization), who may have an answer that it keeps. `None`, the default, where it stays the same.
+    fn current_login(&self) -> Option<CurrentLogin> {
+        None
+    }
+
     /// Whether each request is answered by itself, as over HTTP. Then a peer that stays silent or cannot be reached has
     /// failed, and that is all it says. `false`, the default, where messages are a stream: there it may be an old server
     /// that does not know the question, and a client asks it in another way.
@@ -204,6 +210,40 @@ pub struct PersonWait(PersonWaits);
 impl Drop for PersonWait {
     fn drop(&mut self) {
         self.0.0.lock().end();
+    }
+}
+
+/// The login on whose behalf a transport talks, which may be another one later. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct CurrentLogin(Arc<Mutex<NumberedLogin>>);
+
+/// A login, and how many there were before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NumberedLogin {
+    pub(crate) number: u64,
+    pub(crate) name: Option<Arc<str>>,
+}
+
+impl CurrentLogin {
+    /// Nobody is logged in so far.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another login takes the place of the one before. Its name is as that of [`Transport::authorization`]: with `None` answers
+    /// that are private stay within their session, and within this login.
+    ///
+    /// Set it before anything is sent on behalf of the new login.
+    pub fn set(&self, name: Option<String>) {
+        let mut login = self.0.lock();
+        login.number += 1;
+        login.name = name.map(Into::into);
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn get(&self) -> NumberedLogin {
+        self.0.lock().clone()
     }
 }
 

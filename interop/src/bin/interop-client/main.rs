@@ -1,5 +1,5 @@
 //! The client that talks to servers of others: `interop-client TASK... -- COMMAND ARGS...` starts one, and
-//! `interop-client TASK... -- http URL` reaches one that runs.
+//! `interop-client TASK... -- http URL` reaches one that runs, as `login URL` does by the login of `--login`.
 //!
 //! Tasks are done in order, and the first that does not go as it says ends the program with status 1:
 //!
@@ -21,8 +21,13 @@
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
 //! | `--trace TOOL`                   | the tool says the id of the trace that the call is made in              |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
+//! | `--wait SECONDS`                 | nothing                                                                 |
+//! | `--logins N`                     | somebody has logged in that often                                       |
+//! | `--replay URL TOOL ARGS TEXT`    | who has a copy of the tokens is refused once they were refreshed; then `--call`, after one login |
+//! | `--revoke ISSUER TOOL ARGS TEXT` | the tokens were revoked; then `--call`, after one login                 |
 //!
-//! `--revision REVISION`, before the tasks, keeps the client from speaking any other.
+//! `--revision REVISION`, before the tasks, keeps the client from speaking any other. `--login HOW ISSUER` there logs in; see
+//! `login.rs`.
 //!
 //! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats what it is asked, and it has one root. In the end it
 //! prints one line of JSON.
@@ -32,6 +37,8 @@
     reason = "a program for the terminal"
 )]
 
+mod call;
+mod login;
 mod person;
 mod task;
 
@@ -40,8 +47,9 @@ use std::{env, process::ExitCode};
 use oxmcp::{Command, Revision, http::Endpoint};
 use serde_json::{Value, json};
 
+use call::Outcome;
 use person::Person;
-use task::{Outcome, Task};
+use task::Task;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -60,9 +68,20 @@ async fn main() -> ExitCode {
 async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     let mut tasks = Vec::new();
     let mut revisions = Revision::ALL.to_vec();
+    let person = Person::default();
+    let mut login = None;
     while let Some(flag) = args.next().filter(|flag| flag != "--") {
         if flag == "--revision" {
             revisions = vec![args.next().ok_or("no revision")?.parse()?];
+            continue;
+        }
+        if flag == "--login" {
+            let how = args.next().ok_or("no way to log in")?;
+            login = Some(login::login(
+                &how,
+                &args.next().ok_or("no issuer")?,
+                &person,
+            )?);
             continue;
         }
         tasks.push(Task::parse(&flag, &mut args)?);
@@ -70,11 +89,14 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     let command = args.next().ok_or("there is no command after `--`")?;
 
     oxmcp_interop::install()?;
-    let person = Person::default();
     let client = person.client().revisions(revisions);
     let session = match (&*command, args.next()) {
         // Which of the two it is, the client finds out by itself.
         ("http" | "sse", Some(url)) => client.connect(Endpoint::new(url)).await?,
+        ("login", Some(url)) => {
+            let login = login.ok_or("no `--login`")?;
+            client.connect(Endpoint::new(url).login(login)).await?
+        }
         (_, first) => {
             client
                 .connect(Command::new(command).args(first).args(args))

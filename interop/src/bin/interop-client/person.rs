@@ -2,11 +2,17 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    env, io,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use oxmcp::{
     Client, ClientSession, Error,
+    http::MemoryTokenStore,
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitResult,
         LoggingMessageParams, Root, SamplingContent,
@@ -26,9 +32,27 @@ struct Inner {
     changed: Notify,
     /// The server logged something.
     logged: Notify,
+    logins: AtomicUsize,
+    store: MemoryTokenStore,
 }
 
 impl Person {
+    /// Logs in, by a browser that goes on by itself.
+    pub(crate) fn log_in(&self, url: &str) -> io::Result<()> {
+        self.0.logins.fetch_add(1, Ordering::Relaxed);
+        browse(url).map(drop)
+    }
+
+    /// How often the person has logged in.
+    pub(crate) fn logins(&self) -> usize {
+        self.0.logins.load(Ordering::Relaxed)
+    }
+
+    /// Where the person's tokens are kept.
+    pub(crate) fn store(&self) -> &MemoryTokenStore {
+        &self.0.store
+    }
+
     /// A client that asks this person.
     pub(crate) fn client(&self) -> Client {
         let (asked, hearing, told) = (self.clone(), self.clone(), self.clone());
@@ -93,4 +117,10 @@ fn repeat(asked: &CreateMessageParams) -> CreateMessageResult {
     let pieces = asked.messages.iter().flat_map(|message| &message.content);
     let said: Vec<_> = pieces.filter_map(SamplingContent::as_text).collect();
     CreateMessageResult::new("parrot", format!("because of {:?}", said.join(" ")))
+}
+
+/// Starts the browser.
+pub(crate) fn browse(url: &str) -> io::Result<Child> {
+    let browser = env::var_os("BROWSER").ok_or_else(|| io::Error::other("there is no BROWSER"))?;
+    Command::new(browser).arg(url).stdout(Stdio::null()).spawn()
 }

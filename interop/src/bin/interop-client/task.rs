@@ -1,12 +1,8 @@
 //! Tasks of the client, and the outcome that each must have.
 
-use std::{
-    fmt::Display,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use futures_util::future::join_all;
@@ -14,18 +10,15 @@ use oxmcp::{
     ClientSession,
     protocol::{ElicitAction, ElicitResult, LoggingLevel},
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::{sync::Notify, time::timeout};
 use tracing::Instrument;
 
-use crate::person::Person;
-
-/// What went wrong, in words.
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
-/// For one call; those that take longer are stuck.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
+use crate::{
+    call::{Outcome, TIME_LIMIT, call, ensure, is_error, read},
+    login,
+    person::Person,
+};
 
 /// A task, with its words.
 pub(crate) struct Task {
@@ -34,7 +27,7 @@ pub(crate) struct Task {
 }
 
 /// The tasks, and how many words follow each.
-const TASKS: [(&str, usize); 16] = [
+const TASKS: [(&str, usize); 20] = [
     ("--list", 1),
     ("--call", 3),
     ("--many", 4),
@@ -51,6 +44,10 @@ const TASKS: [(&str, usize); 16] = [
     ("--complete", 4),
     ("--trace", 1),
     ("--updated", 3),
+    ("--wait", 1),
+    ("--logins", 1),
+    ("--replay", 4),
+    ("--revoke", 4),
 ];
 
 impl Task {
@@ -147,18 +144,9 @@ impl Task {
                 let update = timeout(TIME_LIMIT, watch.next()).await?;
                 ensure(update.is_some_and(|update| update.uri == *uri), "the end")
             }
-            _ => Err("it has the wrong number of words".into()),
+            (flag, words) => login::run((flag, words), session, person).await,
         }
     }
-}
-
-async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
-    let args: Value = read(args)?;
-    let result = serde_json::to_value(session.call_tool(tool, args).timeout(TIME_LIMIT).await?)?;
-    ensure(
-        !is_error(&result) && result.to_string().contains(text),
-        &result,
-    )
 }
 
 async fn fail(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
@@ -221,23 +209,7 @@ async fn listed(session: &ClientSession, uri: &str) -> Outcome {
     ensure(listed.iter().any(|it| it == uri), &listed.join(", "))
 }
 
-fn read<T: DeserializeOwned>(json: &str) -> Outcome<T> {
-    serde_json::from_str(json).map_err(|error| format!("{json} does not fit: {error}").into())
-}
-
-fn is_error(result: &Value) -> bool {
-    result.get("isError").is_some_and(|flag| flag == true)
-}
-
 fn holds(result: &impl serde::Serialize, text: &str) -> Outcome {
     let result = serde_json::to_string(result)?;
     ensure(result.contains(text), &result)
-}
-
-fn ensure(holds: bool, seen: &(impl Display + ?Sized)) -> Outcome {
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("saw {seen}").into())
-    }
 }

@@ -1,7 +1,9 @@
 //! The server that clients of others talk to: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
-//! `interop-server sse ADDRESS` over that of 2024-11-05.
+//! `interop-server sse ADDRESS` over that of 2024-11-05. `interop-server protected ADDRESS URL ISSUER TOKENS` serves over HTTP
+//! those who have tokens of the issuer for the URL; see `protection.rs`.
 
 mod features;
+mod protection;
 
 use std::{env, io, sync::Arc, thread, time::Duration};
 
@@ -108,10 +110,18 @@ async fn main() -> oxmcp::Result<()> {
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
+        ["protected", address, url, issuer, tokens] => {
+            let resource = protection::resource(url, issuer, tokens)?;
+            server.add_tools([protection::tool()])?;
+            StreamableHttp::from(server)
+                .protect(resource)
+                .serve(address)
+                .await?
+        }
         ["sse", address] => LegacySse::from(server).serve(address).await?,
         _ => {
             return Err(oxmcp::Error::internal(
-                "usage: interop-server [http|sse ADDRESS]",
+                "usage: interop-server [http|sse ADDRESS | protected ADDRESS URL ISSUER TOKENS]",
             ));
         }
     };

@@ -1,9 +1,13 @@
 //! Tests of credentials that are kept.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::{
     client::{Client, CredentialKey, Credentials, TokenType, Tokens},
+    dpop::ProofKey,
     error::AuthErrorKind,
+    jose::{Algorithm, SigningKey},
     scope::ScopeSet,
     secret::Secret,
 };
@@ -36,6 +40,51 @@ fn credentials_are_kept_whole() {
     assert_eq!(format!("{:?}", client.authentication()), "secret");
     let other = Credentials::new(server(), None, None).unwrap();
     assert_ne!(other.login, credentials.login);
+}
+
+fn bound(key: ProofKey) -> Credentials {
+    let mut credentials = Credentials::new(server(), None, None).unwrap();
+    credentials.proof_key = Some(Arc::new(key));
+    credentials.tokens = Some(Tokens {
+        access_token: "at-hunter2".into(),
+        token_type: TokenType::DPoP,
+        expires_at: None,
+        refresh_token: None,
+        scopes: ScopeSet::new(),
+    });
+    credentials
+}
+
+#[test]
+fn the_key_of_bound_tokens_is_kept_with_them() {
+    let credentials = bound(ProofKey::generate().unwrap());
+    let text = credentials.to_json();
+    let stored: serde_json::Value = serde_json::from_str(text.expose()).unwrap();
+    let key = stored["proof_key"].as_str().unwrap();
+    assert!(!format!("{credentials:?}").contains(key));
+    let read = Credentials::from_json(&text).unwrap();
+    assert_eq!(read.tokens, credentials.tokens);
+    let thumbprint = |it: &Credentials| it.proof_key.as_ref().unwrap().thumbprint();
+    assert_eq!(thumbprint(&read), thumbprint(&credentials));
+    assert_eq!(read.to_json(), text);
+    for damaged in ["", "hunter2", key.get(4..).unwrap()] {
+        let text = text.expose().replace(key, damaged);
+        let error = Credentials::from_json(&text.into()).unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Malformed);
+        assert!(!error.message().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn without_their_key_bound_tokens_are_not_kept() {
+    let own = SigningKey::generate(Algorithm::Es256).unwrap();
+    let read = Credentials::from_json(&bound(ProofKey::new(own)).to_json()).unwrap();
+    assert!(read.tokens.is_none() && read.proof_key.is_none());
+    let text = bound(ProofKey::generate().unwrap()).to_json();
+    let mut stored: serde_json::Value = serde_json::from_str(text.expose()).unwrap();
+    stored.as_object_mut().unwrap().remove("proof_key");
+    let read = Credentials::from_json(&stored.to_string().into()).unwrap();
+    assert!(read.tokens.is_none());
 }
 
 #[test]

@@ -298,9 +298,34 @@ fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
         ("https://mcp.example/#x", "https://mcp.example"),
         ("https://mcp.example", "https://mcp.example"),
         ("https://mcp.example/mcp/", "https://mcp.example/mcp/"),
+        ("https://mcp.example/?key=hunter2", "https://mcp.example"),
+        (
+            "https://mcp.example/mcp?key=hunter2",
+            "https://mcp.example/mcp",
+        ),
     ] {
         let (_, found) = discover(url, None, DiscoveryOptions::default(), &[]);
         assert_eq!(found.unwrap().resource.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn the_query_of_the_server_is_in_no_error() {
+    let server = "https://mcp.example/mcp?key=hunter2";
+    let place = "https://mcp.example/.well-known/oauth-protected-resource/mcp?key=hunter2";
+    let other = PRM.replace(MCP, "https://evil.example/");
+    let nobody = r#"{"resource": "https://mcp.example/mcp"}"#;
+    for (status, body) in [
+        (503, ""),
+        (400, ""),
+        (200, "{"),
+        (200, other.as_str()),
+        (200, nobody),
+    ] {
+        let web: Web<'_> = &[(place, status, body)];
+        let options = with(|it| it.without_default_endpoints = true);
+        let error = discover(server, None, options, web).1.unwrap_err();
+        assert!(!format!("{error:?}").contains("hunter2"), "{error}");
     }
 }
 
@@ -327,6 +352,34 @@ fn loopback_is_found_from_loopback() {
             .1
             .is_ok()
     );
+}
+
+#[test]
+fn support_of_s256_is_assumed_where_the_user_says_so_and_the_metadata_say_nothing() {
+    let meta = |methods: &str| {
+        format!(
+            r#"{{"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize"{methods}}}"#
+        )
+    };
+    let endpoint = |options: DiscoveryOptions, methods: &str| {
+        let meta = meta(methods);
+        let (_, found) = discover(
+            MCP,
+            None,
+            options,
+            &[(PRM_URL, 200, PRM), (META_URL, 200, &meta)],
+        );
+        let server = found.unwrap().server;
+        server.authorization_endpoint().map(str::to_owned)
+    };
+    let assume = || with(|it| it.assume_pkce = true);
+    let nothing = "";
+    let plain = r#", "code_challenge_methods_supported": ["plain"]"#;
+    let refused = endpoint(DiscoveryOptions::default(), nothing).unwrap_err();
+    assert!(refused.to_string().contains("assume_pkce"), "{refused}");
+    let taken = endpoint(assume(), nothing).unwrap();
+    assert_eq!(taken, "https://as.example/authorize");
+    endpoint(assume(), plain).unwrap_err();
 }
 
 #[test]

@@ -63,6 +63,29 @@ fn offline_access_is_asked_for_where_the_authorization_server_has_it() {
 }
 
 #[test]
+fn a_client_is_registered_with_what_it_may_ask_for_later() {
+    let asked = ScopeSet::parse("a offline_access");
+    let register = |selection: &ScopeSelection, supported, offered| {
+        let scopes = selection.to_register(&asked, &found(supported, offered));
+        scopes.to_string()
+    };
+    let plain = ScopeSelection::default();
+    let supported: Option<&[&str]> = Some(&["a", "b", "c"]);
+    assert_eq!(register(&plain, supported, None), "a offline_access b c");
+    assert_eq!(
+        register(&plain, supported, Some(&["a", "c", "offline_access"])),
+        "a offline_access c",
+        "the authorization server refuses what it does not know"
+    );
+    assert_eq!(register(&plain, None, None), "a offline_access");
+    let fixed = ScopeSelection {
+        fixed: Some(asked.clone()),
+        ..ScopeSelection::default()
+    };
+    assert_eq!(register(&fixed, supported, None), "a offline_access");
+}
+
+#[test]
 fn what_a_user_fixes_is_asked_for_and_grows_by_step_ups_alone() {
     let selection = ScopeSelection {
         fixed: Some(ScopeSet::parse("mine")),

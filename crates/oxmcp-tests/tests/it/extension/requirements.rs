@@ -1,4 +1,4 @@
-//! Requirements of extensions, which their own side must meet.
+//! Requirements of extensions: capabilities and other extensions of their own side.
 
 use oxmcp::{
     Tool,

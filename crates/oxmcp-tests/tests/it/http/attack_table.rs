@@ -34,6 +34,7 @@ pub(crate) const TABLE: &[Row] = &[
             "attack_1_host_and_origin_are_checked_before_the_token",
             "attack_1_another_host_is_refused_by_every_endpoint_and_method",
             "attack_20_tokens_for_others_or_of_others_are_refused",
+            "attack_20_tokens_that_are_bad_in_any_way_are_refused",
             "attack_21_tokens_are_in_no_debug_and_no_answer",
             "attack_1_the_url_of_a_request_is_no_way_around_its_host",
             "attack_22_a_header_that_is_too_long_ends_its_request_alone",
@@ -202,6 +203,7 @@ pub(crate) const TABLE: &[Row] = &[
             "attack_9_a_server_names_addresses_of_its_own_kind",
             "attack_9_a_server_on_the_internet_names_no_address_of_this_network",
             "attack_9_names_are_checked_where_they_lead",
+            "attack_9_whoever_owns_a_name_cannot_open_this_network_by_it",
         ],
     },
 ];

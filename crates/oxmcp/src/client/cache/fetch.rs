@@ -136,7 +136,8 @@ async fn fetch_or_stale(
     if is_bad_cursor(&error, lookup) {
         cache.remove_pages(lookup);
     }
-    let may_be_stale = may_use && is_failure(&error);
+    let is_current = session.state().cache.is_current(lookup);
+    let may_be_stale = may_use && is_current && is_failure(&error);
     match may_be_stale.then(|| cache.stale(lookup)).flatten() {
         Some(text) => {
             tracing::warn!(error = %Logged(&error), method, "an answer that is no longer fresh is used");
@@ -166,7 +167,7 @@ async fn fetch(
     };
     // An answer that cannot be read is not stored.
     read(&result.json)?;
-    let shared = if is_cacheable {
+    let shared = if is_cacheable && request.session.state().cache.is_current(waiter.lookup) {
         waiter.answer(&result.json)
     } else {
         waiter.fail();

@@ -53,17 +53,22 @@ pub(crate) enum ServerIdentity {
 pub(crate) struct Partition {
     pub(crate) server: ServerIdentity,
     pub(crate) session: u64,
+    /// The number of the login, of those that the session had.
+    pub(crate) login: u64,
     /// The identity of the session's credentials, where it has any.
     pub(crate) authorization: Option<Arc<str>>,
 }
 
 impl Partition {
-    /// The owner of an answer of this scope. A private answer without credentials is for the session alone.
+    /// The owner of an answer of this scope. A private answer without credentials is for the session alone, and for its login.
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
         match &self.authorization {
             _ if scope.is_public() => Owner::Everybody,
             Some(holder) => Owner::Holder(Arc::clone(holder)),
-            None => Owner::Session(self.session),
+            None => Owner::Session {
+                session: self.session,
+                login: self.login,
+            },
         }
     }
 }
@@ -73,7 +78,7 @@ impl Partition {
 pub(crate) enum Owner {
     Everybody,
     Holder(Arc<str>),
-    Session(u64),
+    Session { session: u64, login: u64 },
 }
 
 /// A request: all that an answer depends on, but for the partition.

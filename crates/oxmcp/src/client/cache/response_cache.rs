@@ -22,6 +22,7 @@ use crate::{
         store::Store,
     },
     sync::Mutex,
+    transport::traits::CurrentLogin,
 };
 
 /// The cache of a client.
@@ -54,6 +55,7 @@ impl Cache {
         &self,
         server: Option<String>,
         authorization: Option<String>,
+        login: Option<CurrentLogin>,
     ) -> SessionCache {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let server = server.map(|server| ServerIdentity::Known(server.into()));
@@ -61,8 +63,10 @@ impl Cache {
             partition: Partition {
                 server: server.unwrap_or(ServerIdentity::OfSession(session)),
                 session,
+                login: 0,
                 authorization: authorization.map(Into::into),
             },
+            login,
             short_lived: AtomicU8::new(0),
         }
     }
@@ -112,7 +116,7 @@ impl Cache {
 /// A call that waits for an answer. Dropped, it waits no longer.
 pub(crate) struct Waiter<'a> {
     cache: &'a Cache,
-    lookup: &'a Arc<CacheLookup>,
+    pub(crate) lookup: &'a Arc<CacheLookup>,
     ticket: Ticket,
     pub(crate) shared: SharedAnswer,
 }
@@ -148,7 +152,9 @@ impl Drop for Waiter<'_> {
 /// A session's part of the cache.
 #[derive(Debug)]
 pub(crate) struct SessionCache {
+    /// The partition, but for the login, where that can change.
     partition: Partition,
+    login: Option<CurrentLogin>,
     /// The kinds of requests whose last answer did not stay fresh, a bit each.
     short_lived: AtomicU8,
 }
@@ -156,9 +162,25 @@ pub(crate) struct SessionCache {
 impl SessionCache {
     pub(crate) fn lookup(&self, request: CacheRequest) -> Arc<CacheLookup> {
         Arc::new(CacheLookup {
-            partition: self.partition.clone(),
+            partition: self.partition_now(),
             request: Arc::new(request),
         })
+    }
+
+    fn partition_now(&self) -> Partition {
+        let mut partition = self.partition.clone();
+        if let Some(login) = &self.login {
+            let login = login.get();
+            partition.login = login.number;
+            partition.authorization = login.name;
+        }
+        partition
+    }
+
+    /// Whether the login is still the one that it was when a request was looked up: an answer is for the login that it was sent to.
+    pub(crate) fn is_current(&self, lookup: &CacheLookup) -> bool {
+        let login = self.login.as_ref().map(CurrentLogin::get);
+        login.is_none_or(|it| it.number == lookup.partition.login)
     }
 
     /// Whether a call should wait for an equal one. An answer that does not stay fresh cannot be shared, and waiting for it
@@ -225,7 +247,7 @@ impl CacheState {
     /// Removes the answers that are for an ended session alone.
     pub(crate) fn remove_session(&mut self, partition: &Partition) {
         self.store.remove_where(|key| {
-            key.owner == Owner::Session(partition.session)
+            matches!(key.owner, Owner::Session { session, .. } if session == partition.session)
                 || key.server == ServerIdentity::OfSession(partition.session)
         });
     }

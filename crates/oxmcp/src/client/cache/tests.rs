@@ -21,6 +21,7 @@ pub(crate) fn partition(
     Partition {
         server: known.unwrap_or(ServerIdentity::OfSession(session)),
         session,
+        login: 0,
         authorization: authorization.map(Into::into),
     }
 }

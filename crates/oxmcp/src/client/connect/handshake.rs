@@ -76,7 +76,11 @@ impl<'a> Handshake<'a> {
             None => client.features().timeout,
         };
         let cache = client.response_cache();
-        let cache = cache.for_session(transport.identity(), transport.authorization());
+        let cache = cache.for_session(
+            transport.identity(),
+            transport.authorization(),
+            transport.current_login(),
+        );
         let mirror = transport.mirror();
         if let Some(mirror) = &mirror {
             let extensions = &client.features().extensions;

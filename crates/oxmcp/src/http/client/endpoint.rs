@@ -29,7 +29,7 @@ use crate::{
 #[cfg(feature = "auth")]
 use crate::{
     http::client::login::{AuthorizedClient, Authorizer, DynAuthorizer, Login, LoginEngine},
-    transport::traits::PersonWaits,
+    transport::traits::{CurrentLogin, PersonWaits},
 };
 
 /// A server behind a URL, to connect a [`Client`](crate::Client) to.
@@ -199,8 +199,9 @@ impl Endpoint {
         self
     }
 
-    /// Sends all requests through this client. To wrap the one that is used without this, there is
-    /// [`DefaultClient`].
+    /// Sends all requests to the server through this client. To wrap the one that is used without this, there is
+    /// [`DefaultClient`]. What a [`login`](Self::login) asks of others goes another way, which
+    /// [`Login::http_client`](crate::http::Login::http_client) changes.
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.client = Some(Arc::new(client));
         self.own_client = true;
@@ -227,14 +228,28 @@ impl Endpoint {
         client: Arc<dyn DynHttpClient>,
         url: &Url,
     ) -> Result<Arc<dyn DynHttpClient>> {
-        if let Some(login) = self.login.take() {
-            let own = self.own_client.then(|| self.client.clone()).flatten();
-            self.authorizer = Some(Arc::new(LoginEngine::new(url, login, own)?));
+        if let Some(login) = self.login.clone() {
+            let engine = LoginEngine::new(url, login, self.own_authorization())?;
+            self.authorizer = Some(Arc::new(engine));
+            self.login = None;
         }
         Ok(match &self.authorizer {
             Some(authorizer) => Arc::new(AuthorizedClient::new(client, Arc::clone(authorizer))),
             None => client,
         })
+    }
+
+    /// The identity of what authorizes requests without a token: the headers, and the user's client. `None` where that of the client
+    /// is not known.
+    fn own_authorization(&self) -> Option<String> {
+        let client = match &self.client {
+            Some(client) if self.own_client => client.authorization()?,
+            _ => String::new(),
+        };
+        let headers = self.headers.iter();
+        let headers =
+            headers.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
+        Some(fingerprint([client.as_bytes()].into_iter().chain(headers)))
     }
 
     /// Each of them would replace the token of another.
@@ -374,23 +389,22 @@ impl Transport for Endpoint {
             // The next token may be another user's.
             return None;
         }
-        let client = match &self.client {
-            Some(client) if self.own_client => client.authorization()?,
-            _ => String::new(),
-        };
+        let own = self.own_authorization()?;
         #[cfg(feature = "auth")]
-        let client = match &self.authorizer {
-            Some(authorizer) => client + "\n" + &authorizer.name_identity()?,
-            None => client,
-        };
-        let headers = self.headers.iter();
-        let headers =
-            headers.flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
-        Some(fingerprint([client.as_bytes()].into_iter().chain(headers)))
+        if let Some(authorizer) = &self.authorizer {
+            let identity = authorizer.name_identity()?;
+            return Some(fingerprint([own.as_bytes(), identity.as_bytes()]));
+        }
+        Some(own)
     }
 
     fn answers_each(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "auth")]
+    fn current_login(&self) -> Option<CurrentLogin> {
+        self.authorizer.as_ref()?.login()
     }
 
     #[cfg(feature = "auth")]

@@ -23,10 +23,12 @@ mod transport;
 
 pub use endpoint::Endpoint;
 pub use halves::{EndpointReader, EndpointWriter};
+#[cfg(feature = "keyring")]
+pub use login::KeyringTokenStore;
 #[cfg(feature = "auth")]
 pub use login::{
-    AssertionRequest, Authorizer, Login, MemoryTokenStore, RefusedRequest, RequestToAuthorize,
-    TokenStore, TokenStoreLock,
+    AssertionRequest, Authorizer, FileTokenStore, Login, LoginAttempt, MemoryTokenStore,
+    RefusedRequest, RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 pub use reconnect::retry::Reconnect;
 #[cfg(all(feature = "auth", feature = "http-server"))]

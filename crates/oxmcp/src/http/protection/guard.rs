@@ -16,17 +16,23 @@ use oxmcp_auth::{
         VerifiedToken,
     },
 };
-use tokio::{sync::Notify, time::timeout};
+use tokio::time::{Instant, timeout_at};
 
-use super::{deadline::StreamDeadline, fetch::fetch};
+use super::{
+    deadline::StreamDeadline,
+    fetch::{Clients, Waiting},
+};
 use crate::{
-    http::{client::DynHttpClient, server::ResponseBody},
+    http::server::ResponseBody,
     session::{principal::Principal, task::spawn},
-    sync::RwLock,
 };
 
-/// How long a request waits for what another has asked for: longer than that may take.
+/// How long a request waits in all for what must be fetched: longer than one fetch may take.
 const WAIT: Duration = Duration::from_secs(15);
+
+/// How long a stream lasts at most whose token may be revoked before it ends, or of which it is not known when it ends. The
+/// client opens it anew, and the token is checked again.
+const RECHECK: u64 = 600;
 
 /// The header of a proof.
 const DPOP: HeaderName = HeaderName::from_static("dpop");
@@ -37,17 +43,17 @@ pub(super) type Verify =
 
 /// What a request must pass.
 pub(in crate::http) struct Guard {
-    pub(super) resource: ResourceServer,
-    pub(super) verifier: RwLock<TokenVerifier>,
+    pub(super) resource: Arc<ResourceServer>,
+    pub(super) verifier: TokenVerifier,
     pub(super) own: Option<Verify>,
-    pub(super) client: Arc<dyn DynHttpClient>,
+    pub(super) clients: Clients,
     pub(super) is_owned_without_client: bool,
+    pub(super) hides_unpermitted: bool,
     /// Seconds that streams may outlast their token by; `None` where they do not end with it.
     pub(super) stream_skew: Option<u64>,
     /// The proofs that were seen.
     pub(super) proofs: ReplayCache,
-    /// Something has been fetched.
-    pub(super) fetched: Notify,
+    pub(super) waiting: Waiting,
 }
 
 type Refused = Box<Response<ResponseBody>>;
@@ -85,14 +91,18 @@ impl Guard {
         } else {
             token
         };
-        Principal::of_token(token).map_err(Refusal::invalid)
+        let principal = Principal::of_token(token).map_err(Refusal::invalid)?;
+        if self.hides_unpermitted {
+            return Ok(principal.hiding_unpermitted(Arc::clone(&self.resource)));
+        }
+        Ok(principal)
     }
 
     async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {
         if let Some(own) = &self.own {
             let verified = own(token.clone()).await;
             // Afterwards, since it may have been revoked meanwhile.
-            if let Some(refusal) = self.verifier.read().revocation(token) {
+            if let Some(refusal) = self.verifier.revocation(token) {
                 return Err(refusal);
             }
             return verified.map(Arc::new).map_err(|error| match error.kind() {
@@ -101,22 +111,21 @@ impl Guard {
             });
         }
         // Most tokens were seen before, and need no more than this.
-        let known = self.verifier.read().verified(token, now());
-        if let Some(token) = known {
+        if let Some(token) = self.verifier.verified(token, now()) {
             return Ok(token);
         }
+        let deadline = Instant::now() + WAIT;
         loop {
-            let mut fetched = pin!(self.fetched.notified());
+            let mut fetched = pin!(self.waiting.list(token).notified());
             // What comes between the question and the waiting must not be missed.
             fetched.as_mut().enable();
-            let verification = self.verifier.write().verify(token, now());
-            match verification {
+            match self.verifier.verify(token, now()) {
                 Verification::Valid(token) => return Ok(token),
                 Verification::Refused(refusal) => return Err(refusal),
-                Verification::Fetch(request) => self.fetch(request),
+                Verification::Fetch(request) => self.fetch(request, token.clone()),
                 _ => {}
             }
-            if timeout(WAIT, fetched).await.is_err() {
+            if timeout_at(deadline, fetched).await.is_err() {
                 return Err(Refusal::unavailable(AuthError::unavailable(
                     "the issuer of the token was asked, and nothing has come",
                 )));
@@ -127,21 +136,26 @@ impl Guard {
     /// When the streams of a request end that last longer than it.
     fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
         let skew = self.stream_skew?;
-        let expires = principal.token()?.expires?;
-        let left = expires.plus(skew).seconds_since(now());
+        let token = principal.token()?;
+        let left = token.expires.map(|it| it.plus(skew).seconds_since(now()));
+        let left = match left {
+            Some(left) if token.is_introspected => left.min(RECHECK),
+            Some(left) => left,
+            None => RECHECK,
+        };
         Some(StreamDeadline::after(Duration::from_secs(left)))
     }
 
     /// Fetches what a verification needs. The request that has brought it may be dropped meanwhile, and others wait.
-    fn fetch(self: &Arc<Self>, request: Fetch) {
+    fn fetch(self: &Arc<Self>, request: Fetch, token: Secret) {
         let guard = Arc::clone(self);
         spawn(async move {
-            let outcome = fetch(&*guard.client, request.request()).await;
+            let outcome = guard.clients.fetch(&request).await;
             if let Err(error) = &outcome {
                 tracing::warn!(error, "access tokens cannot be verified");
             }
-            guard.verifier.write().fetched(&request, outcome, now());
-            guard.fetched.notify_waiters();
+            guard.verifier.fetched(&request, outcome, now());
+            guard.waiting.wake(&request, &token);
         });
     }
 
@@ -174,7 +188,7 @@ impl Guard {
 
     /// Refuses a token from now on, though it may be valid.
     pub(super) fn forget(&self, token: &Secret) {
-        self.verifier.write().forget(token, now());
+        self.verifier.forget(token, now());
     }
 }
 

@@ -14,14 +14,15 @@ use oxmcp_auth::{
         Introspection, ResourceServer, ScopeHierarchy, TokenVerifier, TrustedIssuer, VerifiedToken,
     },
 };
-use tokio::sync::Notify;
 
-use super::guard::{Guard, Verify};
+use super::{
+    fetch::{Clients, Waiting},
+    guard::{Guard, Verify},
+};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    http::client::{DefaultClient, DynHttpClient, HttpClient},
-    sync::RwLock,
+    http::client::{DynHttpClient, HttpClient},
 };
 
 /// Seconds that clocks may differ by.
@@ -78,6 +79,7 @@ struct Settings {
     name: Option<String>,
     documentation: Option<String>,
     is_owned_without_client: bool,
+    hides_unpermitted: bool,
     keeps_streams: bool,
     client: Option<Arc<dyn DynHttpClient>>,
 }
@@ -102,6 +104,7 @@ impl ProtectedResource {
                 name: None,
                 documentation: None,
                 is_owned_without_client: false,
+                hides_unpermitted: false,
                 keeps_streams: false,
                 client: None,
             }),
@@ -228,8 +231,22 @@ impl ProtectedResource {
         self
     }
 
+    /// Shows callers only what their tokens permit: lists leave out what needs more scopes, and are private; to name it is
+    /// answered as if it did not exist. By default lists show everything and a call says which scopes it needs, so that clients
+    /// can ask for them; with this they must know the scopes from elsewhere, as from
+    /// [`scopes_supported`](Self::scopes_supported).
+    ///
+    /// Over the transport of 2024-11-05 it is the token that opened the stream which counts.
+    #[must_use]
+    pub fn hide_unpermitted(mut self) -> Self {
+        self.set().hides_unpermitted = true;
+        self
+    }
+
     /// Lets streams outlast the token that they were opened with. By default those that clients listen to end with it, and are
-    /// opened anew with a fresh one; calls are never cut. That is for servers whose clients cannot do so.
+    /// opened anew with a fresh one; calls are never cut, and a stream of 2024-11-05 waits for those that are under way. Where a
+    /// token was introspected, or does not say when it ends, they end after 10 minutes at most, so that it is checked again. This is
+    /// for servers whose clients cannot open them anew.
     #[must_use]
     pub fn keep_streams(mut self) -> Self {
         self.set().keeps_streams = true;
@@ -276,7 +293,8 @@ impl ProtectedResource {
     }
 
     /// Refuses a token from now on, though it may be valid: where this program has learnt that it was revoked. Other nodes know
-    /// nothing of that, and a stream that is open already goes on until the token expires.
+    /// nothing of that, and a stream that is open already goes on until it would end without that: with the token, or after 10
+    /// minutes.
     ///
     /// # Errors
     /// Where a setting is wrong.
@@ -350,16 +368,20 @@ impl Settings {
             Some((proofs, false)) => resource.dpop(proofs.clone()),
             Some((proofs, true)) => resource.require_dpop(proofs.clone()),
         };
-        let client = self.client.clone();
+        let clients = match &self.client {
+            Some(client) => Clients::Own(Arc::clone(client)),
+            None => Clients::of(verifier.issuers()),
+        };
         Ok(Guard {
-            resource,
-            verifier: RwLock::new(verifier),
+            resource: Arc::new(resource),
+            verifier,
             own: self.own.as_ref().map(|(verify, _)| Arc::clone(verify)),
-            client: client.unwrap_or_else(|| Arc::new(DefaultClient::new())),
+            clients,
             is_owned_without_client: self.is_owned_without_client,
+            hides_unpermitted: self.hides_unpermitted,
             stream_skew: (!self.keeps_streams).then_some(self.clock_skew),
             proofs: ReplayCache::default(),
-            fetched: Notify::new(),
+            waiting: Waiting::new(),
         })
     }
 }

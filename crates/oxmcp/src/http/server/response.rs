@@ -83,6 +83,23 @@ struct Expiring {
 #[cfg(feature = "auth")]
 const COME_BACK: &[u8] = b"retry: 100\n\n";
 
+/// How often a stream is looked at whose end is put off.
+#[cfg(feature = "auth")]
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+#[cfg(feature = "auth")]
+impl Expiring {
+    /// Ends the stream, with what has come before.
+    fn end(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
+        let mut source = self.source.take()?;
+        let come_back = Bytes::from_static(COME_BACK);
+        match source.as_mut().poll_next(cx) {
+            Poll::Ready(Some(last)) => Some([last, come_back].concat().into()),
+            _ => Some(come_back),
+        }
+    }
+}
+
 #[cfg(feature = "auth")]
 impl Stream for Expiring {
     type Item = Bytes;
@@ -90,11 +107,13 @@ impl Stream for Expiring {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         while self.source.is_some() && self.sleep.as_mut().poll(cx).is_ready() {
             let deadline = self.deadline.at();
-            if deadline <= Instant::now() {
-                self.source = None;
-                return Poll::Ready(Some(Bytes::from_static(COME_BACK)));
+            if deadline > Instant::now() {
+                self.sleep.as_mut().reset(deadline);
+            } else if self.deadline.is_put_off() {
+                self.sleep.as_mut().reset(Instant::now() + LOOK_AGAIN);
+            } else {
+                return Poll::Ready(self.end(cx));
             }
-            self.sleep.as_mut().reset(deadline);
         }
         match &mut self.source {
             Some(source) => source.as_mut().poll_next(cx),

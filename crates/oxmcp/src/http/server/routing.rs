@@ -23,8 +23,6 @@ use oxmcp_protocol::{
 };
 use tower_service::Service;
 
-#[cfg(feature = "auth")]
-use crate::http::protection::{ProtectedResource, StreamDeadline};
 use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
@@ -40,6 +38,14 @@ use crate::{
     server::Features,
     session::{connection::Connection, principal::Principal},
     transport::traits::Frame,
+};
+#[cfg(feature = "auth")]
+use crate::{
+    http::{
+        protection::{ProtectedResource, StreamDeadline},
+        server::caller::caller,
+    },
+    server::ServerRole,
 };
 
 impl<B> Service<Request<B>> for StreamableHttp
@@ -215,8 +221,9 @@ fn post(
         .map_err(|refusal| refusal.response(id.as_ref()))?;
     #[cfg(feature = "auth")]
     {
-        let resource = request.endpoint.settings.protected.as_ref();
-        validation::check_scopes(resource, &features, &request.parts, &message)?;
+        let is_modern = matches!(validated.era, Era::Modern(_));
+        let connection = || similar_connection(&request, is_modern);
+        serving(&request, &features, &connection).check_scopes(&message)?;
     }
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
@@ -259,9 +266,9 @@ fn batch(
     validation::check_batch(&request.parts.headers, body)?;
     #[cfg(feature = "auth")]
     {
-        let resource = request.endpoint.settings.protected.as_ref();
         let features = request.server.features().clone();
-        validation::check_scopes_of_body(resource, &features, &request.parts, body)?;
+        let connection = || similar_connection(&request, false);
+        serving(&request, &features, &connection).check_scopes_of_body(body)?;
     }
     if request.endpoint.settings.stateless {
         let features = request.server.features().clone();
@@ -277,6 +284,41 @@ fn batch(
     sessions::post(request, posted, |connection| {
         connection.take(Frame::Message(body));
     })
+}
+
+/// A request, as its token is held against it.
+#[cfg(feature = "auth")]
+fn serving<'a>(
+    request: &'a EndpointRequest,
+    features: &'a Features,
+    connection: &'a dyn Fn() -> Option<Arc<Connection>>,
+) -> validation::Serving<'a> {
+    validation::Serving {
+        resource: request.endpoint.settings.protected.as_ref(),
+        features,
+        caller: request.parts.extensions.get(),
+        connection,
+        parts: &request.parts,
+    }
+}
+
+/// A connection like the one that will take what was posted, by which it is decided what its caller sees. `None` where no session
+/// takes it.
+#[cfg(feature = "auth")]
+fn similar_connection(request: &EndpointRequest, is_modern: bool) -> Option<Arc<Connection>> {
+    let caller = caller(Arc::clone(&request.parts));
+    let server = request.server.clone();
+    let role = if is_modern {
+        ServerRole::stateless(server, None)
+    } else if request.endpoint.settings.stateless {
+        let features = server.features().clone();
+        let revision = legacy_revision(&features, &request.parts.headers);
+        ServerRole::sessionless(server, revision)
+    } else {
+        return Some(request.session.as_ref()?.branch(caller));
+    };
+    let limits = Arc::clone(&role.server().features().limits);
+    Some(Connection::of(role, limits, caller))
 }
 
 /// The revision of a legacy request that has no session: the one that its header names, or the last that had no header, or where

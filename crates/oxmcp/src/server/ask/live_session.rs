@@ -12,10 +12,7 @@ use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, ProgressParams
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    check,
-    keys::{AskSettings, random},
-};
+use super::{check, settings::AskSettings};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -23,6 +20,7 @@ use crate::{
     session::{
         connection::{Connection, RequestContext},
         outbound::{call::wait_until_ready, options::CallOptions},
+        sealing::random,
     },
 };
 

@@ -17,17 +17,16 @@
 //! | `live_session.rs` | questions as requests to the client |
 //! | `rounds.rs` | questions as the result of the request |
 //! | `journal.rs` | what a handler has asked, learned and done |
-//! | `sealed_state.rs`, `keys.rs` | the journal on its way through the client, and the keys that seal it |
+//! | `sealed_state.rs` | the journal on its way through the client |
 //! | `reply.rs` | handlers that ask by what they return |
 //! | `roots.rs` | the roots of a client, cached until they change |
-//! | `server.rs` | asking outside of requests, and the settings |
+//! | `server.rs`, `settings.rs` | asking outside of requests, and the settings |
 
 mod check;
 mod context;
 mod detach;
 mod form;
 mod journal;
-mod keys;
 mod live_session;
 mod question;
 mod reply;
@@ -35,6 +34,7 @@ mod roots;
 mod rounds;
 mod sealed_state;
 mod server;
+mod settings;
 
 #[cfg(test)]
 mod form_tests;
@@ -43,12 +43,9 @@ mod sealed_state_tests;
 
 pub(crate) use detach::{detachable, is_suspended};
 pub(crate) use journal::RoundRequest;
-pub(crate) use keys::AskSettings;
-pub use keys::StateKey;
-#[cfg(feature = "http-server")]
-pub(crate) use keys::random;
 pub use live_session::SessionCall;
 pub use question::{Asked, Question, Questions};
 pub use reply::Reply;
 pub(crate) use roots::RootsCache;
 pub(crate) use rounds::{needs_rounds, serve};
+pub(crate) use settings::AskSettings;

@@ -15,7 +15,6 @@ use tokio::time::sleep;
 use super::{
     check,
     journal::{Journal, Mode, RoundRequest},
-    keys::random,
     live_session,
     sealed_state::{self, Binding, Record},
 };
@@ -28,6 +27,7 @@ use crate::{
         inbound::{body::Body, run::Work},
         panics,
         principal::Principal,
+        sealing::random,
         task::{BoxFuture, try_join_boxed},
     },
 };

@@ -2,33 +2,21 @@
 //!
 //! Time and nonce are given: nothing here reads a clock or makes randomness.
 //!
-//! A token is, in base64url: the version of the format (1 byte), the id of the key (4), the nonce (24), and the record
-//! as JSON, encrypted with XChaCha20-Poly1305 (with a tag of 16 bytes at its end). What the token is bound to is not in it:
-//! it is authenticated along with it, so that a token opens for nothing else.
+//! A token is the record as JSON, sealed; it is bound to the request, so that it opens for nothing else.
 //!
 //! See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use chacha20poly1305::{
-    Key, KeyInit, XChaCha20Poly1305, XNonce,
-    aead::{Aead, Payload},
-};
 use oxmcp_json::{Text, write_string};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::keys::{KeyId, KeyRing, StateKey, sha256};
-use crate::error::{Error, Result};
-
-/// The version of the format.
-pub(super) const FORMAT: u8 = 1;
-pub(super) const TAG: usize = 16;
-/// How many random bytes go into a token.
-pub(super) const NONCE: usize = 24;
-/// Before the ciphertext: the version, the id of the key, the nonce.
-pub(super) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
+use crate::{
+    error::{Error, Result},
+    session::sealing::{self, Bound, KeyRing, NONCE, Refused, StateKey, sha256},
+};
 
 /// The content of a token.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -87,26 +75,21 @@ pub(super) struct Binding<'a> {
 }
 
 impl Binding<'_> {
-    /// What is authenticated along with a token. Each part has its length before it, so that no two bindings look alike.
-    fn authenticated(&self, header: &[u8]) -> Vec<u8> {
+    /// Calls a function with what a token is bound to.
+    fn bound<R>(&self, then: impl FnOnce(Bound<'_>) -> R) -> R {
         let arguments = canonical(self.arguments);
         let known = [u8::from(self.principal.is_some())];
-        let parts: [&[u8]; 8] = [
-            b"oxmcp request state",
-            header,
-            self.server.as_bytes(),
-            &known,
-            self.principal.unwrap_or_default().as_bytes(),
-            self.method.as_bytes(),
-            self.target.as_bytes(),
-            arguments.as_bytes(),
-        ];
-        let mut bytes = Vec::new();
-        for part in parts {
-            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(part);
-        }
-        bytes
+        then(Bound {
+            purpose: b"oxmcp request state",
+            parts: &[
+                self.server.as_bytes(),
+                &known,
+                self.principal.unwrap_or_default().as_bytes(),
+                self.method.as_bytes(),
+                self.target.as_bytes(),
+                arguments.as_bytes(),
+            ],
+        })
     }
 }
 
@@ -159,34 +142,6 @@ fn separate(out: &mut Vec<u8>, index: usize) {
     }
 }
 
-/// Why a token does not open. For the log: the peer learns nothing of it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    TooLong,
-    /// It was never a token of this format.
-    Malformed,
-    UnknownKey,
-    /// It was changed on the way, or it belongs to another request, caller or server.
-    Forged,
-    Expired,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLong => "it is longer than the limit",
-            Self::Malformed => "it is no state of this format",
-            Self::UnknownKey => {
-                "it was sealed with a key that this server does not have; servers that share clients must share keys"
-            }
-            Self::Forged => {
-                "it was changed, or it belongs to another request, other arguments, another caller or another server"
-            }
-            Self::Expired => "it has expired",
-        })
-    }
-}
-
 /// Seals a record. `limit` is the longest that a token may be.
 ///
 /// # Errors
@@ -200,17 +155,8 @@ pub(super) fn seal(
 ) -> Result<String> {
     let broken = || Error::internal("the state of the questions cannot be sealed");
     let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
-    let mut token = Vec::with_capacity(HEADER + plain.len() + TAG);
-    token.push(FORMAT);
-    token.extend_from_slice(&key.id());
-    token.extend_from_slice(&nonce);
-    let payload = Payload {
-        msg: &plain,
-        aad: &binding.authenticated(&token),
-    };
-    let sealed = cipher(key).encrypt(&XNonce::from(nonce), payload);
-    token.extend_from_slice(&sealed.map_err(|_| broken())?);
-    let token = BASE64_URL_SAFE_NO_PAD.encode(&token);
+    let token = binding.bound(|bound| sealing::seal(&plain, bound, key, nonce));
+    let token = token.ok_or_else(broken)?;
     if token.len() > limit {
         return Err(too_long(record, token.len(), limit));
     }
@@ -231,34 +177,12 @@ pub(super) fn open(
     if token.len() > limit {
         return Err(Refused::TooLong);
     }
-    let token = BASE64_URL_SAFE_NO_PAD
-        .decode(token)
-        .map_err(|_| Refused::Malformed)?;
-    let (header, sealed) = token
-        .split_first_chunk::<HEADER>()
-        .ok_or(Refused::Malformed)?;
-    let [FORMAT, k0, k1, k2, k3, nonce @ ..] = header else {
-        return Err(Refused::Malformed);
-    };
-    if sealed.len() < TAG {
-        return Err(Refused::Malformed);
-    }
-    let key = keys.find([*k0, *k1, *k2, *k3]).ok_or(Refused::UnknownKey)?;
-    let payload = Payload {
-        msg: sealed,
-        aad: &binding.authenticated(header),
-    };
-    let plain = cipher(key).decrypt(&XNonce::from(*nonce), payload);
-    let plain = plain.map_err(|_| Refused::Forged)?;
+    let plain = binding.bound(|bound| sealing::open(token, bound, keys))?;
     let record: Record = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
     if now >= record.expires {
         return Err(Refused::Expired);
     }
     Ok(record)
-}
-
-fn cipher(key: &StateKey) -> XChaCha20Poly1305 {
-    XChaCha20Poly1305::new(&Key::from(*key.secret()))
 }
 
 /// When what is sealed now expires.

@@ -6,11 +6,9 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
-use crate::server::ask::{
-    keys::{KeyRing, StateKey},
-    sealed_state::{
-        Answer, Binding, Digest, FORMAT, HEADER, NONCE, Record, Refused, TAG, expiry, open, seal,
-    },
+use crate::{
+    server::ask::sealed_state::{Answer, Binding, Digest, Record, expiry, open, seal},
+    session::sealing::{FORMAT, HEADER, KeyRing, NONCE, Refused, StateKey, TAG},
 };
 
 const LIMIT: usize = 64 << 10;

@@ -7,11 +7,14 @@ use oxmcp_protocol::{
     Method, Notification, Revision, Root, method,
 };
 
-use super::{SessionCall, StateKey, check, keys::KeyRing, live_session::assign_id};
+use super::{SessionCall, check, live_session::assign_id};
 use crate::{
     error::Result,
     server::{server::Server, session::ServerSession},
-    session::handler::state_scope::StateScope,
+    session::{
+        handler::state_scope::StateScope,
+        sealing::{KeyRing, StateKey},
+    },
 };
 
 impl Server {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    Revision,
+    Revision, SubscriptionFilter,
     internal::{Era, RequestMeta},
 };
 use tokio::time::timeout;
@@ -73,6 +73,11 @@ impl LegacySession {
     pub(super) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let negotiated = &self.initialized()?.negotiated;
         Some((&negotiated.peer, negotiated.list_changes.and(changed)))
+    }
+
+    /// The lists whose changes were announced to the client of an initialized session.
+    pub(in crate::server) fn announced_lists(&self) -> Option<&SubscriptionFilter> {
+        Some(&self.initialized()?.negotiated.list_changes.lists)
     }
 
     /// The client has sent `notifications/initialized`. Returns whether it was the first time.

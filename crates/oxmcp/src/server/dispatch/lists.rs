@@ -36,6 +36,7 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
     let last = params.cursor.as_ref().map(decode::<T>).transpose()?;
     let key = PageKey {
         revision: call.cx.revision(),
+        is_private: registry.is_restricted_for(&call.cx),
         hidden: hidden::<T>(call, last.as_deref()),
         last,
     };
@@ -101,7 +102,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
 /// same get the same page, and most servers have few kinds of callers.
 fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
     let registry = T::registry(call.features);
-    if !registry.is_restricted() {
+    if !registry.is_restricted_for(&call.cx) {
         return Box::default();
     }
     let mut hidden = Vec::new();
@@ -132,7 +133,7 @@ fn encode_page<T: Registered>(features: &Features, key: &PageKey) -> Result<Box<
     }
     let next = end.filter(|_| rest.next().is_some()).map(encode::<T>);
     let mut hint = registry.cache;
-    if registry.is_restricted() {
+    if key.is_private {
         hint.scope = CacheScope::Private;
     }
     let mut page = T::page(entries, next, hint);

@@ -36,4 +36,6 @@ pub(crate) use recent::RecentCache;
 #[cfg(test)]
 pub(super) use recent::{MAX_ENTRIES, MAX_KEY_BYTES};
 pub(crate) use role::ServerRole;
+#[cfg(all(feature = "auth", feature = "http-server"))]
+pub(crate) use scopes::needed_scopes;
 pub(crate) use session_hook::SessionHook;

@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ErrorCode, Method, Notification, Revision,
+    ErrorCode, Method, Notification, RequestId, Revision,
     internal::{Params, RawNotification, RequestMeta, RequestParams},
     method,
 };
@@ -54,15 +54,8 @@ impl Role for ServerRole {
         } = arrival;
         let features = self.server().features();
         let params = params.unwrap_or(&RequestParams::UNREAD);
-        let identified = params.check().map_err(Error::from).and_then(|()| {
-            let clients = self.server().clients();
-            let session = self.legacy_session();
-            let revisions = self.revisions(&features);
-            let client = session.client_of_request(clients, revisions, method, &params.meta)?;
-            Ok((client, params.meta.log_level()?))
-        });
-        let (client, log_level) = match identified {
-            Ok(identified) => identified,
+        let mut context = match self.context(&features, connection, (&id, method), params) {
+            Ok(context) => context,
             Err(error) => {
                 // Only a request that names a revision is refused for it, and its client knows the modern errors.
                 let peer = match error.code() {
@@ -74,13 +67,13 @@ impl Role for ServerRole {
                 return self.refuse(&context, error);
             }
         };
-        let mut context = ContextParts::new(connection, Some(id), client);
         context.batch = batch;
-        context.log_level = log_level;
-        context.progress_token = params.meta.progress_token();
-        context.meta = params.meta.raw().map(Into::into);
         let context = Arc::new(context);
         connection.note_progress_token(&context);
+        #[cfg(all(feature = "auth", feature = "http-server"))]
+        if let Err(error) = self.check_scopes(&features, &context, method, params) {
+            return self.refuse(&context, error);
+        }
         self.dispatch(&features, context, method, params);
     }
 
@@ -181,6 +174,29 @@ impl Role for ServerRole {
 }
 
 impl ServerRole {
+    /// The context of a request, by which its handler, and what decides who sees what, know its client.
+    ///
+    /// # Errors
+    /// Where nothing is served for it, since it is not known by which revision.
+    pub(super) fn context(
+        &self,
+        features: &Features,
+        connection: &Arc<Connection>,
+        (id, method): (&RequestId, &str),
+        params: &RequestParams<'_>,
+    ) -> Result<ContextParts> {
+        params.check()?;
+        let clients = self.server().clients();
+        let session = self.legacy_session();
+        let revisions = self.revisions(features);
+        let client = session.client_of_request(clients, revisions, method, &params.meta)?;
+        let mut context = ContextParts::new(connection, Some(id.clone()), client);
+        context.log_level = params.meta.log_level()?;
+        context.progress_token = params.meta.progress_token();
+        context.meta = params.meta.raw().map(Into::into);
+        Ok(context)
+    }
+
     fn dispatch(
         &self,
         features: &Features,
@@ -255,8 +271,6 @@ impl ServerRole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxmcp_protocol::RequestId;
-
     use crate::{limits::Limits, server::Server};
 
     #[tokio::test]

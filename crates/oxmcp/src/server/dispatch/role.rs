@@ -180,6 +180,12 @@ impl ServerRole {
         served
     }
 
+    /// Whether messages come past the endpoints, by a transport whose POSTs somebody else takes.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(super) fn is_posted_by_hand(&self, connection: &Connection) -> bool {
+        self.scope.is_legacy() && connection.caller().request.is_none()
+    }
+
     /// The bound on the subscriptions of which this one is.
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.scope.is_request() {

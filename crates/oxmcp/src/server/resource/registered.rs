@@ -80,7 +80,7 @@ impl RegisteredResource {
             mime_type: definition.mime_type.clone(),
             cache,
             ask_mode,
-            is_restricted: access.sees.is_some(),
+            is_restricted: access.is_restricted(),
             inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
@@ -115,7 +115,7 @@ impl RegisteredTemplate {
             mime_type: definition.mime_type.clone(),
             cache,
             ask_mode,
-            is_restricted: access.sees.is_some(),
+            is_restricted: access.is_restricted(),
             inline: Arc::new(InlineExecution::new()),
         };
         Ok(Arc::new(Self {
@@ -259,17 +259,11 @@ impl Routes {
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
     }
 
-    /// The templates that may serve the URI: up to the first that all callers see. Which one does shows only to the caller.
+    /// The templates that the URI is one of. The first that its caller sees serves it.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(crate) fn candidates(&self, uri: &str) -> impl Iterator<Item = &RegisteredTemplate> {
         let all = self.0.iter().map(|template| &**template);
-        let mut is_decided = false;
         all.filter(move |template| template.matcher.captures(uri).is_some())
-            .take_while(move |template| {
-                let is_candidate = !is_decided;
-                is_decided = template.access.sees.is_none();
-                is_candidate
-            })
     }
 
     /// Whether the URI is one of templates that the caller does not see, and of no other.

@@ -11,10 +11,10 @@ use super::{
     Topics,
     listens::log_unsent,
     topics::DueSender,
-    written_changes::{LISTS, WrittenChanges},
+    written_changes::{LISTS, Message, WrittenChanges, send},
 };
 use crate::{
-    server::{server::Server, session::ServerSession},
+    server::{dispatch::ServerRole, server::Server, session::ServerSession},
     session::{
         connection::Connection,
         task::{spawn, spawn_on},
@@ -55,12 +55,25 @@ async fn notify_all(server: &Server, changed: &Topics) {
         consume_budget().await;
         let role = session.role();
         role.listens.add(&changes, is_visible).await;
-        let topics = role.topics(session.connection(), changed);
-        if topics.is_empty() || changes.send(session.connection(), &topics, None) {
-            continue;
+        if is_visible {
+            let messages = concerning(role, &changes);
+            if messages.is_empty() || send(&messages, session.connection(), None) {
+                continue;
+            }
         }
-        notify_session(session, topics);
+        let topics = role.topics(session.connection(), changed);
+        if !topics.is_empty() {
+            notify_session(session, topics);
+        }
     }
+}
+
+/// Those of the changes that a session is notified of, where each session sees all that has changed. None before it is initialized.
+fn concerning<'c>(role: &ServerRole, changes: &'c WrittenChanges<'_>) -> Vec<&'c Message> {
+    let lists = role.legacy_session().announced_lists();
+    lists.map_or_else(Vec::new, |lists| {
+        changes.of_watched(lists, |uri| role.watched.contains(uri))
+    })
 }
 
 fn notify_session(session: ServerSession, topics: Topics) {

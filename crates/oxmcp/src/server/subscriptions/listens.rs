@@ -6,7 +6,10 @@ use oxmcp_protocol::JsonObject;
 use serde_json::Value;
 use tokio::{sync::Notify, task::consume_budget};
 
-use super::{Topics, written_changes::WrittenChanges};
+use super::{
+    Topics,
+    written_changes::{Message, WrittenChanges, send},
+};
 use crate::{
     error::{Error, Result},
     extension::registry::{Extensions, send_notification},
@@ -79,7 +82,8 @@ impl Listens {
         let listens = self.0.lock().clone();
         for listen in listens {
             consume_budget().await;
-            if !changes.concern(&listen.topics) || is_visible && listen.send(changes) {
+            let messages = changes.of(&listen.topics);
+            if messages.is_empty() || is_visible && listen.send(&messages) {
                 continue;
             }
             let due = listen.topics.and(changes.changed());
@@ -166,13 +170,11 @@ impl Listen {
     }
 
     /// Notifies the client at once. Returns whether that was done.
-    fn send(&self, changes: &WrittenChanges<'_>) -> bool {
+    fn send(&self, messages: &[&Message]) -> bool {
         let connection = &self.cx.parts().connection;
         // It is held meanwhile, so that nothing is sent once the subscription has ended.
         let state = self.state.lock();
-        state.is_open
-            && !self.cx.is_cancelled()
-            && changes.send(connection, &self.topics, self.cx.request_id())
+        state.is_open && !self.cx.is_cancelled() && send(messages, connection, self.cx.request_id())
     }
 
     /// Waits until something is due, and takes it.

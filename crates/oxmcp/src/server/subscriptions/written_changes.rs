@@ -57,58 +57,62 @@ impl<'a> WrittenChanges<'a> {
         self.changed
     }
 
-    /// Notifies one client of those of the changes that are among its topics, within a subscription or without. Returns false,
-    /// and does nothing, where it has to wait, they are many, or middleware comes first.
-    pub(super) fn send(
-        &self,
-        connection: &Connection,
-        topics: &Topics,
-        subscription: Option<&RequestId>,
-    ) -> bool {
-        if connection.role().outgoing().is_some() || !self.are_few(topics, subscription) {
-            return false;
-        }
-        connection.outbox.append_if_room(|out| {
-            for message in self.of(topics) {
-                message.write(out, subscription);
-            }
-        })
-    }
-
-    /// Whether some of the changes are among these topics.
-    pub(super) fn concern(&self, topics: &Topics) -> bool {
-        self.of(topics).next().is_some()
-    }
-
-    /// Whether those of the changes that are among these topics can be sent at once.
-    fn are_few(&self, topics: &Topics, subscription: Option<&RequestId>) -> bool {
-        let id = subscription.and_then(RequestId::as_str).map_or(0, str::len);
-        let mut messages = self.of(topics);
-        let left = messages.try_fold(MAX_AT_ONCE, |left, it| left.checked_sub(it.0.len() + id));
-        left.is_some()
-    }
-
-    /// Looks up those of the smaller set: a client may have subscribed to thousands of resources, and thousands may change.
-    fn of(&self, topics: &Topics) -> impl Iterator<Item = &Message> {
-        let lists = self.lists.iter().filter(|(has, _)| has(&topics.lists));
-        let fewer_topics = topics.uris.len() < self.uris.len();
-        let by_topic = fewer_topics.then(|| {
+    /// Those of the changes that are among these topics.
+    pub(super) fn of(&self, topics: &Topics) -> Vec<&Message> {
+        // Those of the smaller set are looked up: a client may have subscribed to thousands of resources, and thousands may change.
+        if topics.uris.len() < self.uris.len() {
             let uris = topics.uris.iter();
-            uris.filter_map(|uri| self.uris.get(&**uri))
-        });
-        let by_change = (!fewer_topics).then(|| {
-            let uris = self.uris.iter();
-            uris.filter(|(uri, _)| topics.uris.contains(**uri))
-                .map(|(_, it)| it)
-        });
-        let uris = by_topic.into_iter().flatten();
-        let uris = uris.chain(by_change.into_iter().flatten());
-        lists.map(|(_, it)| it).chain(uris)
+            return self.with_lists(&topics.lists, uris.filter_map(|uri| self.uris.get(&**uri)));
+        }
+        self.of_watched(&topics.lists, |uri| topics.uris.contains(uri))
+    }
+
+    /// Those of the changes that are among these lists, and those of resources that are watched.
+    pub(super) fn of_watched(
+        &self,
+        lists: &SubscriptionFilter,
+        is_watched: impl Fn(&str) -> bool,
+    ) -> Vec<&Message> {
+        let uris = self.uris.iter().filter(|(uri, _)| is_watched(uri));
+        self.with_lists(lists, uris.map(|(_, message)| message))
+    }
+
+    fn with_lists<'m>(
+        &'m self,
+        lists: &SubscriptionFilter,
+        uris: impl Iterator<Item = &'m Message>,
+    ) -> Vec<&'m Message> {
+        let lists = self.lists.iter().filter(|(has, _)| has(lists));
+        lists.map(|(_, message)| message).chain(uris).collect()
     }
 }
 
+/// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, where it has to wait, they
+/// are many, or middleware comes first.
+pub(super) fn send(
+    messages: &[&Message],
+    connection: &Connection,
+    subscription: Option<&RequestId>,
+) -> bool {
+    if connection.role().outgoing().is_some() || !are_few(messages, subscription) {
+        return false;
+    }
+    connection.outbox.append_if_room(|out| {
+        for message in messages {
+            message.write(out, subscription);
+        }
+    })
+}
+
+/// Whether these can be sent at once.
+fn are_few(messages: &[&Message], subscription: Option<&RequestId>) -> bool {
+    let id = subscription.and_then(RequestId::as_str).map_or(0, str::len);
+    let mut lengths = messages.iter().map(|message| message.0.len() + id);
+    lengths.try_fold(MAX_AT_ONCE, usize::checked_sub).is_some()
+}
+
 /// A notification as a line, with nothing in its `_meta`.
-struct Message(Vec<u8>);
+pub(super) struct Message(Vec<u8>);
 
 /// The end of such a line: that of its params, and its own.
 const END: &[u8] = b"}}\n";

@@ -6,7 +6,10 @@ use oxmcp_json::Text;
 use oxmcp_protocol::CallToolResult;
 use oxmcp_schema::{
     JsonSchema, Schema,
-    internal::{Read, misspelt_property, refused_number, refused_property, without_fractions},
+    internal::{
+        Read, misspelt_property, read_whole_numbers, refused_number, refused_property,
+        without_fractions,
+    },
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -166,11 +169,15 @@ impl ToolSchemas {
         let Some(rewritten) = without_fractions(arguments) else {
             return Err(self.refused::<T>(arguments, &error));
         };
-        let arguments = Text::checked(&rewritten);
-        match arguments.parse() {
-            Ok(value) => self.check_spelling::<T>(arguments).map(|()| value),
-            Err(error) => Err(self.refused::<T>(arguments, &error)),
-        }
+        let rewritten = Text::checked(&rewritten);
+        // Only a type that does not say which of its numbers are integers needs all of them rewritten.
+        let value = match read_whole_numbers(arguments) {
+            Some(value) => value,
+            None => rewritten
+                .parse()
+                .map_err(|error| self.refused::<T>(rewritten, &error))?,
+        };
+        self.check_spelling::<T>(rewritten).map(|()| value)
     }
 
     /// The arguments are valid: it is the type that takes less than its schema says.

@@ -215,7 +215,9 @@ fn give_back(buffer: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::{pin::pin, task::Waker};
+
+    use futures_util::FutureExt;
 
     use super::*;
 
@@ -256,6 +258,43 @@ mod tests {
         outbox.append_answer(|out| out.extend_from_slice(&[b' '; 11]));
         assert!(outbox.is_exhausted() && !outbox.begin_stream());
         assert_eq!(budget.used(), 0);
+        assert!(
+            outbox.append(|out| out.push(b'\n')).is_none(),
+            "it is closed"
+        );
+    }
+
+    #[test]
+    fn what_waits_for_room_goes_on_where_an_answer_has_none() {
+        let (outbox, budget) = (Outbox::new(1), Budget::new(10));
+        outbox.count_in(&budget, true);
+        outbox.append(|out| out.extend_from_slice(b"ab"));
+        let mut ready = pin!(outbox.ready());
+        assert_eq!(ready.as_mut().now_or_never(), None);
+        outbox.append_answer(|out| out.extend_from_slice(&[b' '; 11]));
+        assert_eq!(ready.now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn a_silent_stream_keeps_the_buffers_of_long_messages_alone() {
+        let kept = |length: usize| {
+            let (outbox, mut sent) = (Outbox::new(1 << 20), Vec::new());
+            let mut poll = || {
+                let reply = outbox.poll_reply(&Context::from_waker(Waker::noop()), &mut sent);
+                sent.clear();
+                reply
+            };
+            // Then both buffers have been used.
+            for _ in 0..2 {
+                outbox.append(|out| out.resize(length, b' '));
+                assert_eq!(poll(), Poll::Ready(Reply::More));
+            }
+            assert_eq!(poll(), Poll::Pending);
+            let buffered = outbox.state.lock().buffer.capacity();
+            (buffered > 0, sent.capacity() > 0)
+        };
+        assert_eq!(kept(INITIAL_CAPACITY), (false, false));
+        assert_eq!(kept(INITIAL_CAPACITY + 1), (true, true));
     }
 
     #[test]

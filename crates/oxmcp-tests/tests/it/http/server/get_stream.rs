@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use http_body_util::BodyExt;
 use oxmcp::{Revision, Server, file_resources, http::StreamableHttp};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
@@ -49,6 +50,16 @@ async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
     let events = Events::of(session.get().await);
     assert!(timeout(INTERVAL * 3, events.rest()).await.is_ok());
     assert!(!is_alive(&session, 2).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_begins_with_an_id_needs_no_comment() {
+    let session = Session::open(&endpoint(&calculator())).await;
+    let mut body = session.get().await.into_body();
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(first.starts_with(b"id: "), "{first:?}");
+    let more = timeout(Duration::from_secs(1), body.frame()).await;
+    assert!(more.is_err(), "{more:?}");
 }
 
 #[tokio::test]

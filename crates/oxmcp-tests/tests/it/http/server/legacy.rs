@@ -6,9 +6,13 @@ use http::StatusCode;
 use oxmcp::{
     Limits, RequestContext, Resource, Server, Tool,
     http::{Principal, StreamableHttp},
+    protocol::LoggingLevel,
 };
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 
 use crate::http::mounts::mounts;
 use crate::http::server::peer::{
@@ -18,6 +22,51 @@ use crate::support::{calculator, idle, request};
 
 pub(crate) fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_when_its_session_ends_may_finish() {
+    let slow = || async {
+        sleep(Duration::from_secs(1)).await;
+        "done"
+    };
+    let server = Server::new("slow", "1.0.0").tool(Tool::new("slow", "Take a second", slow));
+    let session = Session::open(&endpoint(&server)).await;
+    let call = session.call(1, "tools/call", json!({"name": "slow"}));
+    let (answer, deleted) = tokio::join!(call, session.delete());
+    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
+    let answer = json(answer).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_outlives_its_call_does_not_wait_for_room_on_its_stream() {
+    let done = Arc::new(Notify::new());
+    let late = Arc::clone(&done);
+    let chatty = move |cx: RequestContext| {
+        let late = Arc::clone(&late);
+        async move {
+            let _ = cx.log(LoggingLevel::Info, "now").await;
+            tokio::spawn(async move {
+                let text = "x".repeat(1 << 10);
+                for _ in 0..10 {
+                    let _ = cx.log(LoggingLevel::Info, &text).await;
+                    sleep(Duration::from_secs(1)).await;
+                }
+                late.notify_one();
+            });
+        }
+    };
+    let server = Server::new("chatty", "1.0.0")
+        .logging()
+        .limits(Limits::default().max_unsent_bytes(1 << 12))
+        .tool(Tool::new("chatty", "Log on", chatty));
+    let session = Session::open(&endpoint(&server)).await;
+    let call = session.call(1, "tools/call", json!({"name": "chatty"}));
+    let events = Events::of(call.await).rest().await;
+    assert_eq!(events.last().unwrap().data["id"], 1);
+    let limit = Duration::from_secs(60);
+    assert!(timeout(limit, done.notified()).await.is_ok());
 }
 
 /// A tool that says that it runs, and waits to be released.
@@ -272,10 +321,10 @@ async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
     let endpoint = endpoint(&server).limits(limits);
     let session = Session::open(&endpoint).await;
     let events = Events::of(session.get().await);
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    sleep(Duration::from_secs(600)).await;
     assert_eq!(server.sessions().count(), 1);
     drop(events);
-    tokio::time::sleep(Duration::from_secs(121)).await;
+    sleep(Duration::from_secs(121)).await;
     assert_eq!(server.sessions().count(), 0);
     let gone = session.call(1, "ping", json!({})).await;
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
@@ -286,7 +335,7 @@ async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_
     let server = calculator();
     let limits = Limits::default().http(|http| http.session_idle(Duration::from_secs(64)));
     let endpoint = endpoint(&server).limits(limits);
-    let pass = async |seconds| tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let pass = async |seconds| sleep(Duration::from_secs(seconds)).await;
     let there = async |session: &Session| {
         let answer = session.call(1, "ping", json!({})).await;
         answer.status() == StatusCode::OK

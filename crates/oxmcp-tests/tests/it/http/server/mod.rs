@@ -2,8 +2,6 @@
 
 mod batched_appends;
 mod get_stream;
-#[cfg(feature = "auth")]
-mod held_against_tokens;
 pub(crate) mod legacy;
 mod modern;
 mod nodes;

@@ -68,6 +68,16 @@ async fn w17_b6_the_answers_to_a_batch_leave_together() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_batch_of_which_all_is_refused_is_answered() {
+    let mut peer = client_of(&server(), Revision::V2025_03_26).await;
+    send_batch(&mut peer, &[json!(5), json!([])]).await;
+    let answer = peer.receive().await.unwrap();
+    for refusal in [&answer[0], &answer[1]] {
+        assert_eq!(refusal["error"]["code"], -32600, "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_batch_without_requests_is_not_answered() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     send_batch(&mut peer, &[notification("notifications/one", json!({}))]).await;

@@ -50,6 +50,9 @@ impl HttpClient for AuthorizedClient {
             let response = self.client.send_boxed(request).await?;
             let status = response.status();
             let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            if refused_before > 0 && status.is_success() {
+                self.authorizer.notify_served(&operation(&body));
+            }
             if !is_refused || refused_before >= MAX_REFUSALS {
                 return Ok(response);
             }

@@ -5,7 +5,10 @@ use std::future::Future;
 use futures_core::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::AUTHORIZATION};
 
-use crate::{error::Result, transport::traits::PersonWaits};
+use crate::{
+    error::Result,
+    transport::traits::{CurrentLogin, PersonWaits},
+};
 
 /// What authorizes the requests to a server: implement it where your program has tokens of its own, and
 /// [`Login`](super::Login) is not what you want.
@@ -61,9 +64,21 @@ pub trait Authorizer: Send + Sync + 'static {
         async { Ok(false) }
     }
 
+    /// A request that was refused before was sent again, and served. Its JSON-RPC method and what it names are as in
+    /// [`RefusedRequest::operation`].
+    fn served(&self, operation: &str) {
+        let _ = operation;
+    }
+
     /// On whose behalf it authorizes: see [`Transport::authorization`](crate::transport::Transport::authorization). `None`,
     /// the default, where it is not known or may change.
     fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// The login on whose behalf it authorizes, where that can change: see
+    /// [`Transport::current_login`](crate::transport::Transport::current_login). `None`, the default, where it stays the same.
+    fn current_login(&self) -> Option<CurrentLogin> {
         None
     }
 
@@ -118,7 +133,9 @@ pub(crate) trait DynAuthorizer: Send + Sync {
         request: RequestToAuthorize<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap>>;
     fn refused_boxed<'a>(&'a self, refused: RefusedRequest<'a>) -> BoxFuture<'a, Result<bool>>;
+    fn notify_served(&self, operation: &str);
     fn name_identity(&self) -> Option<String>;
+    fn login(&self) -> Option<CurrentLogin>;
     fn waits(&self) -> Option<PersonWaits>;
 }
 
@@ -134,8 +151,16 @@ impl<A: Authorizer> DynAuthorizer for A {
         Box::pin(self.refused(refused))
     }
 
+    fn notify_served(&self, operation: &str) {
+        self.served(operation);
+    }
+
     fn name_identity(&self) -> Option<String> {
         self.identity()
+    }
+
+    fn login(&self) -> Option<CurrentLogin> {
+        self.current_login()
     }
 
     fn waits(&self) -> Option<PersonWaits> {

@@ -2,13 +2,13 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
 use http::{HeaderMap, HeaderValue};
 use oxmcp_auth::{
-    AuthErrorKind, Challenge, Secret,
+    Challenge, Secret,
     client::{CredentialKey, Credentials, Refusal, StepUps, TokenRequest, TokenType, Tokens},
     dpop::ProofKey,
 };
@@ -20,15 +20,16 @@ use crate::{
     http::client::{
         login::{
             authorizer::{Authorizer, RefusedRequest, RequestToAuthorize},
+            failure::{explain, is_given_up, is_unknown_client, oauth_error},
             fetch::{Fetch, now},
-            flow::Flow,
+            flow::{Flow, Waiters},
             settings::{Grant, Login},
         },
-        transport::http_client::DynHttpClient,
+        redaction::fingerprint,
     },
     session::task::spawn,
     sync::Mutex,
-    transport::traits::PersonWaits,
+    transport::traits::{CurrentLogin, PersonWaits},
 };
 
 /// How many seconds before its end a token is refreshed.
@@ -51,6 +52,11 @@ struct Shared {
     state: Mutex<State>,
     /// The times at which somebody logs in.
     waits: PersonWaits,
+    /// The requests that wait for tokens.
+    waiters: Waiters,
+    /// The login as the cache knows it, and what else its answers depend on, where that is known.
+    current: CurrentLogin,
+    own_authorization: Option<String>,
     /// Held while tokens are got.
     flight: Arc<tokio::sync::Mutex<()>>,
 }
@@ -67,9 +73,18 @@ struct State {
     /// The nonce that the MCP server gave last.
     nonce: Option<String>,
     step_ups: StepUps,
+    /// When the server refused the tokens of a login that had just been made, and it has not been made again.
+    rejected: Option<Instant>,
     /// How many flights have ended, and how the last one failed.
     flights: u64,
-    failure: Option<Error>,
+    failure: Option<Failure>,
+}
+
+/// The failure of a flight.
+struct Failure {
+    error: Error,
+    /// Whether it was given up since no request waited for it. That says nothing to those that come later.
+    is_given_up: bool,
 }
 
 /// Why tokens are got.
@@ -92,23 +107,10 @@ impl LoginEngine {
     pub(crate) fn new(
         server: &Url,
         login: Login,
-        own_client: Option<Arc<dyn DynHttpClient>>,
+        own_authorization: Option<String>,
     ) -> Result<Self> {
-        if let Some(client) = login.homeless_client() {
-            return Err(Error::misuse(format!(
-                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
-                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
-                client.id()
-            )));
-        }
-        let mut trusted = login.trusted_hosts.clone();
-        if let Grant::Enterprise { provider, .. } = &login.grant {
-            // It is the user who named it.
-            let endpoint = provider.token_endpoint()?;
-            let host = Url::parse(endpoint).ok();
-            trusted.extend(host.and_then(|it| it.host_str().map(str::to_owned)));
-        }
-        let fetch = Fetch::new(server, &trusted, own_client)?;
+        login.check_clients()?;
+        let fetch = Fetch::new(server, &login.trusted_hosts, login.http_client.clone())?;
         Ok(Self(Arc::new(Shared {
             server: server.as_str().to_owned(),
             login,
@@ -116,6 +118,9 @@ impl LoginEngine {
             proof_key: OnceLock::new(),
             state: Mutex::default(),
             waits: PersonWaits::new(),
+            waiters: Waiters::new(),
+            current: CurrentLogin::new(),
+            own_authorization,
             flight: Arc::default(),
         })))
     }
@@ -125,25 +130,21 @@ impl Authorizer for LoginEngine {
     async fn authorize(&self, request: RequestToAuthorize<'_>) -> Result<HeaderMap> {
         let shared = &self.0;
         shared.load().await?;
-        let Some(tokens) = shared.tokens() else {
+        let Some((mut tokens, mut key)) = shared.tokens_and_key() else {
             return Ok(HeaderMap::new());
         };
-        let tokens = if tokens.expires_within(EARLY, now()) && shared.can_renew() {
-            let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token)).await;
-            match renewed {
-                Ok(()) => shared.tokens().unwrap_or(tokens),
-                // It may be good for a moment yet, and else the server says so.
-                Err(error) => {
-                    tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
-                    tokens
-                }
+        if tokens.expires_within(EARLY, now()) && shared.can_renew() {
+            let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token), false);
+            let renewed = renewed.await;
+            // Where it fails, the token may be good for a moment yet, and else the server says so.
+            if let Err(error) = renewed {
+                tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
+            } else if let Some(new) = shared.tokens_and_key() {
+                (tokens, key) = new;
             }
-        } else {
-            tokens
-        };
+        }
         let nonce = shared.state.lock().nonce.clone();
-        let key = shared.proof_key()?;
-        let possession = Some((&**key, nonce.as_deref()));
+        let possession = key.as_deref().map(|key| (key, nonce.as_deref()));
         let url = request.url.to_string();
         Ok(tokens.headers(request.method, &url, possession, now())?)
     }
@@ -151,31 +152,40 @@ impl Authorizer for LoginEngine {
     async fn refused(&self, refused: RefusedRequest<'_>) -> Result<bool> {
         let shared = &self.0;
         let sent = token_of(refused.authorization());
+        let operation = refused.operation;
+        let is_background = operation.is_empty() || operation.starts_with("notifications/");
         match Refusal::read(refused.status, refused.headers) {
             Some(Refusal::NonceRequired { nonce, .. }) => {
                 shared.state.lock().nonce = Some(nonce);
                 Ok(true)
             }
             Some(Refusal::Unauthorized { challenge }) => {
-                if refused.refused_before >= MAX_UNAUTHORIZED {
-                    return Ok(false);
-                }
-                let failure = shared.state.lock().failure.as_ref().map(Error::copy);
-                let is_background =
-                    refused.operation.is_empty() || refused.operation.starts_with("notifications/");
-                if let Some(failure) = failure.filter(|_| is_background) {
-                    // What a program does by itself must not ask a person again and again.
-                    return Err(failure);
-                }
-                let obtained = shared.state.lock().obtained;
-                let obtained = obtained.filter(|(at, _)| at.elapsed() < NEW);
-                let is_new = refused.refused_before > 0 && obtained.is_some();
-                if is_new && obtained.is_some_and(|(_, is_refreshed)| !is_refreshed) {
-                    // Somebody has just logged in, and another login would bring nothing better.
-                    return Ok(false);
-                }
+                let is_new = {
+                    let mut state = shared.state.lock();
+                    if let Some(failure) = state.failure.as_ref().filter(|_| is_background) {
+                        // What a program does by itself must not ask a person again and again.
+                        return Err(failure.error.copy());
+                    }
+                    let rejected = state.rejected;
+                    if rejected.is_some_and(|at| is_background || at.elapsed() < NEW) {
+                        return Ok(false);
+                    }
+                    let obtained = state.obtained.filter(|(at, _)| at.elapsed() < NEW);
+                    let is_new = refused.refused_before > 0 && obtained.is_some();
+                    let is_refreshed = obtained.is_some_and(|(_, is_refreshed)| is_refreshed);
+                    if is_new && !is_refreshed {
+                        // Somebody has just logged in, and another login would bring nothing better.
+                        state.rejected = Some(Instant::now());
+                        return Ok(false);
+                    }
+                    if refused.refused_before >= MAX_UNAUTHORIZED {
+                        return Ok(false);
+                    }
+                    is_new
+                };
                 let reason = Reason::Refused { challenge, is_new };
-                shared.fly(reason, sent.as_ref()).await.map(|()| true)
+                let flight = shared.fly(reason, sent.as_ref(), is_background);
+                flight.await.map(|()| true)
             }
             Some(Refusal::InsufficientScope { scopes, challenge }) => {
                 let current = shared.tokens();
@@ -187,19 +197,26 @@ impl Authorizer for LoginEngine {
                     let state = shared.state.lock();
                     let requested = state.credentials.as_ref().map(|it| it.requested.clone());
                     let requested = requested.unwrap_or_default();
-                    let operation = refused.operation;
                     let more = state.step_ups.step_up(operation, &requested, &scopes);
                     more.map_err(|error| Error::from(error).with_http_status(403))?;
                 }
-                let operation = refused.operation.to_owned();
                 let reason = Reason::Scopes {
                     challenge,
-                    operation,
+                    operation: operation.to_owned(),
                 };
-                shared.fly(reason, sent.as_ref()).await.map(|()| true)
+                let flight = shared.fly(reason, sent.as_ref(), is_background);
+                flight.await.map(|()| true)
             }
             _ => Ok(false),
         }
+    }
+
+    fn served(&self, operation: &str) {
+        self.0.state.lock().step_ups.served(operation);
+    }
+
+    fn current_login(&self) -> Option<CurrentLogin> {
+        Some(self.0.current.clone())
     }
 
     fn person_waits(&self) -> Option<PersonWaits> {
@@ -215,10 +232,16 @@ fn token_of(header: Option<&HeaderValue>) -> Option<Secret> {
 
 impl Shared {
     fn tokens(&self) -> Option<Tokens> {
-        let credentials = self.state.lock().credentials.clone();
-        credentials.and_then(|it| it.tokens.clone())
+        self.tokens_and_key().map(|(tokens, _)| tokens)
     }
 
+    /// The tokens, and the key that they are bound to.
+    fn tokens_and_key(&self) -> Option<(Tokens, Option<Arc<ProofKey>>)> {
+        let credentials = self.state.lock().credentials.clone()?;
+        Some((credentials.tokens.clone()?, credentials.proof_key.clone()))
+    }
+
+    /// The key of new logins. Those that are there bring their own.
     fn proof_key(&self) -> Result<&Arc<ProofKey>> {
         if let Some(key) = self.proof_key.get() {
             return Ok(key);
@@ -249,45 +272,25 @@ impl Shared {
         if self.state.lock().is_loaded {
             return Ok(());
         }
-        let found = self.find().await?;
-        let mut state = self.state.lock();
-        state.credentials = found.map(Arc::new);
-        state.is_loaded = true;
+        if let Some(found) = self.login.find(&self.server).await? {
+            self.put(found);
+        }
+        self.state.lock().is_loaded = true;
         Ok(())
     }
 
-    /// What the store has for this server.
-    async fn find(&self) -> Result<Option<Credentials>> {
-        let mut found = None;
-        for key in self.login.store.keys_boxed(&self.login.user).await? {
-            if key.resource == self.server {
-                found = self.stored(&key).await?;
-            }
-            if found.as_ref().is_some_and(|it| it.tokens.is_some()) {
-                break;
-            }
+    /// Takes credentials as those to use from now on.
+    fn put(&self, credentials: Credentials) {
+        let mut state = self.state.lock();
+        let before = state.credentials.as_ref().map(|it| &it.login);
+        if before != Some(&credentials.login) {
+            // Before any request is sent with them.
+            let own = self.own_authorization.as_deref();
+            let own = own.filter(|_| credentials.tokens.is_some());
+            let name = own.map(|own| fingerprint([own.as_bytes(), credentials.login.as_bytes()]));
+            self.current.set(name);
         }
-        Ok(found)
-    }
-
-    async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
-        let text = self.login.store.load_boxed(key).await?;
-        let credentials = text.and_then(|text| match Credentials::from_json(&text) {
-            Ok(credentials) => Some(credentials),
-            // Nobody could log in again if they were in the way.
-            Err(error) => {
-                tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
-                None
-            }
-        });
-        // A client that has a key is configured, and never in a store.
-        Ok(credentials.map(|mut it| {
-            let id = it.client.as_ref().map(|client| client.id().to_owned());
-            let own = self.login.clients.iter();
-            let mut own = own.filter(|client| Some(client.id()) == id.as_deref());
-            it.client = own.next().cloned().or(it.client);
-            it
-        }))
+        state.credentials = Some(Arc::new(credentials));
     }
 
     fn key(&self, credentials: &Credentials) -> CredentialKey {
@@ -295,8 +298,15 @@ impl Shared {
     }
 
     /// Gets tokens, or waits for those that another request is getting. `seen` is the token that is not good any more.
-    async fn fly(self: &Arc<Self>, reason: Reason, seen: Option<&Secret>) -> Result<()> {
+    async fn fly(
+        self: &Arc<Self>,
+        reason: Reason,
+        seen: Option<&Secret>,
+        is_background: bool,
+    ) -> Result<()> {
         let ended = self.state.lock().flights;
+        // The requests of a program itself wait for a login, but it does not go on for them alone.
+        let _foreground = (!is_background).then(|| self.waiters.enter());
         let guard = Arc::clone(&self.flight).lock_owned().await;
         {
             let state = self.state.lock();
@@ -304,17 +314,22 @@ impl Shared {
             if current.is_some_and(|it| Some(&it.access_token) != seen) {
                 return Ok(());
             }
-            if let Some(failure) = state.failure.as_ref().filter(|_| state.flights != ended) {
-                return Err(failure.copy());
+            let failure = state.failure.as_ref().filter(|_| state.flights != ended);
+            if let Some(failure) = failure.filter(|it| is_background || !it.is_given_up) {
+                return Err(failure.error.copy());
             }
         }
+        let _leader = self.waiters.enter();
         let shared = Arc::clone(self);
         // It ends even if the request that wanted it does not wait: a refresh token is used once.
         let flight = spawn(async move {
             let result = shared.renew(reason).await;
             let mut state = shared.state.lock();
             state.flights += 1;
-            state.failure = result.as_ref().err().map(Error::copy);
+            state.failure = result.as_ref().err().map(|error| Failure {
+                error: error.copy(),
+                is_given_up: is_given_up(error),
+            });
             drop(guard);
             result
         });
@@ -324,7 +339,7 @@ impl Shared {
 
     async fn renew(&self, reason: Reason) -> Result<()> {
         let before = self.state.lock().credentials.clone();
-        let mut unavailable = None;
+        let mut not_refreshed = None;
         let (challenge, operation) = match reason {
             Reason::Expiry => {
                 // A person is asked when the server refuses the token, and not before.
@@ -338,7 +353,7 @@ impl Shared {
                     match self.refresh(before.as_deref()).await {
                         Ok(true) => return Ok(()),
                         Ok(false) => {}
-                        Err(error) => unavailable = Some(error),
+                        Err(error) => not_refreshed = Some(error),
                     }
                 }
                 (challenge, None)
@@ -348,12 +363,18 @@ impl Shared {
                 operation,
             } => (Some(challenge), Some(operation)),
         };
+        if let (Some(before), Some(_)) = (&before, &operation)
+            && self.adopt(before).await?.is_some_and(|it| is_good(&it))
+        {
+            // Somebody has agreed to more meanwhile.
+            return Ok(());
+        }
         if before.is_none()
-            && let Some(found) = self.find().await?
+            && let Some(found) = self.login.find(&self.server).await?
         {
             // Another program has logged in meanwhile.
             let is_login = found.tokens.is_some();
-            self.state.lock().credentials = Some(Arc::new(found));
+            self.put(found);
             if is_login {
                 return Ok(());
             }
@@ -372,9 +393,11 @@ impl Shared {
             before: before.as_deref(),
             proof_key: self.proof_key()?,
             waits: &self.waits,
+            waiters: &self.waiters,
+            is_remembered: AtomicBool::new(false),
             registered: OnceLock::new(),
         };
-        if let Some(error) = unavailable
+        if let Some(error) = not_refreshed
             && !flow.has_moved().await
         {
             return Err(error);
@@ -382,11 +405,10 @@ impl Shared {
         let credentials = match flow.run().await {
             Ok(credentials) => credentials,
             Err(error) => {
-                if let Some(registered) = flow.registered.into_inner()
-                    && before.is_none()
-                {
+                if let Some(registered) = flow.registered.into_inner() {
                     // The next login need not register another client.
-                    self.save(registered).await?;
+                    self.save(with_client(before.as_deref(), registered))
+                        .await?;
                 }
                 return Err(error);
             }
@@ -398,15 +420,24 @@ impl Shared {
     }
 
     /// Refreshes the tokens. Returns whether there are new ones; `false` where a login is needed.
+    ///
+    /// # Errors
+    /// Where the authorization server says neither. The tokens stay, since they may be good yet, or again.
     async fn refresh(&self, before: Option<&Credentials>) -> Result<bool> {
         let Some(before) = before else {
             return Ok(false);
         };
         let key = self.key(before);
         let _lock = self.login.store.lock_boxed(&key).await?;
-        if self.adopt(before).await? {
+        let newer = self.adopt(before).await?;
+        if newer.as_ref().is_some_and(|it| is_good(it)) {
             return Ok(true);
         }
+        if self.login.stored(&key).await?.is_none() {
+            // Somebody has logged out meanwhile.
+            return Ok(false);
+        }
+        let before = newer.as_deref().unwrap_or(before);
         let tokens = before.tokens.as_ref();
         let (Some(tokens), Some(client)) = (tokens, &before.client) else {
             return Ok(false);
@@ -417,8 +448,8 @@ impl Shared {
         let resource = before.resource.as_deref();
         let scopes = tokens.scopes.clone();
         let mut request = TokenRequest::refresh(&before.server, client, token, resource, scopes)?;
-        if tokens.token_type == TokenType::DPoP {
-            request = request.proof_key(Arc::clone(self.proof_key()?));
+        if let (TokenType::DPoP, Some(key)) = (tokens.token_type, &before.proof_key) {
+            request = request.proof_key(Arc::clone(key));
         }
         match self.fetch.converse(request).await {
             Ok(new) => {
@@ -427,10 +458,16 @@ impl Shared {
                 self.keep(credentials, true).await?;
                 Ok(true)
             }
-            // Another process may have been quicker.
-            Err(error) if is_refused(&error) => {
-                if self.adopt(before).await? {
-                    return Ok(true);
+            // The second says that this client gets no tokens this way at all.
+            Err(error)
+                if matches!(
+                    oauth_error(&error),
+                    Some("invalid_grant" | "unauthorized_client")
+                ) =>
+            {
+                // Another process may have been quicker, if the store has no locks that hold it up.
+                if let Some(newer) = self.adopt(before).await? {
+                    return Ok(is_good(&newer));
                 }
                 // It would be refused each time.
                 let mut credentials = before.clone();
@@ -439,31 +476,44 @@ impl Shared {
                 self.save(credentials).await?;
                 Ok(false)
             }
-            Err(error) => Err(error),
+            Err(error) if is_unknown_client(&error) && !self.login.is_configured(client) => {
+                let mut credentials = before.clone();
+                credentials.client = None;
+                let tokens = credentials.tokens.as_mut();
+                tokens.into_iter().for_each(|it| it.refresh_token = None);
+                self.save(credentials).await?;
+                Ok(false)
+            }
+            Err(error) => Err(explain(error, client)),
         }
     }
 
     /// Takes what another process has put into the store meanwhile.
-    async fn adopt(&self, before: &Credentials) -> Result<bool> {
-        let Some(stored) = self.stored(&self.key(before)).await? else {
-            return Ok(false);
+    async fn adopt(&self, before: &Credentials) -> Result<Option<Arc<Credentials>>> {
+        let stored = self.login.stored(&self.key(before)).await?;
+        let tokens = |it: &Credentials| {
+            let tokens = it.tokens.as_ref();
+            tokens.map(|it| (it.access_token.clone(), it.refresh_token.clone()))
         };
-        let access = |it: &Credentials| it.tokens.as_ref().map(|it| it.access_token.clone());
-        let is_newer = access(&stored).is_some() && access(&stored) != access(before);
-        let is_good = stored.tokens.as_ref();
-        let is_good = is_good.is_some_and(|it| !it.expires_within(EARLY, now()));
-        if is_newer && is_good {
-            let mut state = self.state.lock();
-            state.credentials = Some(Arc::new(stored));
-            state.obtained = Some((Instant::now(), true));
-            return Ok(true);
-        }
-        Ok(false)
+        let newer = stored.filter(|it| it.tokens.is_some() && tokens(it) != tokens(before));
+        let Some(newer) = newer else {
+            return Ok(None);
+        };
+        self.put(newer);
+        let mut state = self.state.lock();
+        state.obtained = Some((Instant::now(), true));
+        Ok(state.credentials.clone())
     }
 
     /// Keeps new credentials here and in the store.
     async fn keep(&self, credentials: Credentials, is_refreshed: bool) -> Result<()> {
-        self.state.lock().obtained = Some((Instant::now(), is_refreshed));
+        {
+            let mut state = self.state.lock();
+            state.obtained = Some((Instant::now(), is_refreshed));
+            if !is_refreshed {
+                state.rejected = None;
+            }
+        }
         self.save(credentials).await
     }
 
@@ -471,13 +521,8 @@ impl Shared {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
         let before = before.map(|it| self.key(&it));
-        let mut stored = credentials.clone();
-        // The key that a token is bound to is not stored.
-        stored.tokens = stored
-            .tokens
-            .filter(|it| it.token_type == TokenType::Bearer);
-        let text = stored.to_json();
-        self.state.lock().credentials = Some(Arc::new(credentials));
+        let text = credentials.to_json();
+        self.put(credentials);
         self.login.store.save_boxed(&key, text).await?;
         match before.filter(|before| *before != key) {
             // The server has another authorization server now.
@@ -487,11 +532,25 @@ impl Shared {
     }
 }
 
-/// Whether an authorization server has said no, rather than nothing.
-fn is_refused(error: &Error) -> bool {
-    let source = std::error::Error::source(error);
-    let source = source.and_then(|it| it.downcast_ref::<oxmcp_auth::AuthError>());
-    source.is_some_and(|it| it.kind() == AuthErrorKind::Refused)
+/// Whether the access token can be used for a while.
+fn is_good(credentials: &Credentials) -> bool {
+    let tokens = credentials.tokens.as_ref();
+    tokens.is_some_and(|it| !it.expires_within(EARLY, now()))
+}
+
+/// What was known before, with a client that was registered anew. A refresh token is that of the client that it was given to.
+fn with_client(before: Option<&Credentials>, registered: Credentials) -> Credentials {
+    match before {
+        Some(before) if before.server.issuer == registered.server.issuer => {
+            let mut credentials = before.clone();
+            credentials.client = registered.client;
+            let tokens = credentials.tokens.as_mut();
+            tokens.into_iter().for_each(|it| it.refresh_token = None);
+            credentials
+        }
+        Some(before) => before.clone(),
+        None => registered,
+    }
 }
 
 /// Without tokens.

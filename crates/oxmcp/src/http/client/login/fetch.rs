@@ -1,7 +1,7 @@
 //! The sender of what a login asks: guarded, and bounded in time and size.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
@@ -32,9 +32,12 @@ const MAX_REDIRECTS: usize = 3;
 
 /// The sender of requests whose URLs a server has named.
 pub(super) struct Fetch {
-    client: Arc<dyn DynHttpClient>,
-    /// Whether the client is the user's, which adds what headers it wants.
-    is_own: bool,
+    /// The user's client, which adds what headers it wants.
+    own: Option<Arc<dyn DynHttpClient>>,
+    /// The client for URLs that a server has named, which connects to checked addresses alone.
+    guarded: DefaultClient,
+    /// The client for URLs that the user has configured.
+    unguarded: OnceLock<DefaultClient>,
     guard: AddressGuard,
     rules: UrlRules,
 }
@@ -47,36 +50,53 @@ impl Fetch {
         own: Option<Arc<dyn DynHttpClient>>,
     ) -> Result<Self> {
         let guard = AddressGuard::new(server, trusted_hosts);
-        let is_own = own.is_some();
-        let client = own.unwrap_or_else(|| Arc::new(DefaultClient::guarded(guard.clone())));
         Ok(Self {
-            client,
-            is_own,
+            own,
+            guarded: DefaultClient::guarded(guard.clone()),
+            unguarded: OnceLock::new(),
             guard,
             rules: UrlRules::for_server(server.as_str())?,
         })
     }
 
-    /// Runs a conversation to its result.
-    pub(super) async fn converse<C: Conversation>(&self, mut conversation: C) -> Result<C::Output> {
+    /// Runs a conversation to its result, at URLs that a server has named.
+    pub(super) async fn converse<C: Conversation>(&self, conversation: C) -> Result<C::Output> {
+        self.run(conversation, true).await
+    }
+
+    /// Runs a conversation to its result, at URLs that the user has configured: they may lead anywhere.
+    pub(super) async fn converse_as_configured<C: Conversation>(
+        &self,
+        conversation: C,
+    ) -> Result<C::Output> {
+        self.run(conversation, false).await
+    }
+
+    async fn run<C: Conversation>(
+        &self,
+        mut conversation: C,
+        is_guarded: bool,
+    ) -> Result<C::Output> {
         loop {
             let request = conversation.request(now())?;
-            let response = self.send(request).await?;
+            let response = self.send(request, is_guarded).await?;
             if let Some(result) = conversation.receive(&response, now())? {
                 return Ok(result);
             }
         }
     }
 
-    async fn send(&self, mut request: Request) -> Result<Response> {
+    async fn send(&self, mut request: Request, is_guarded: bool) -> Result<Response> {
         for _ in 0..=MAX_REDIRECTS {
             let url = request.uri().to_string();
             let again = (request.method() == Method::GET).then(|| request.headers().clone());
-            let sent = timeout(TIMEOUT, self.send_once(request));
+            let sent = timeout(TIMEOUT, self.send_once(request, is_guarded));
             let late = |_| Err(Error::network(format!("no answer within {TIMEOUT:?}")));
             let response = sent.await.unwrap_or_else(late);
             let response = response.map_err(|error| {
-                let text = format!("{url} could not be asked: {}", error.message());
+                // What follows the path can be secret.
+                let place = url.split('?').next().unwrap_or_default();
+                let text = format!("{place} could not be asked: {}", error.message());
                 Error::failed_login(text, error)
             })?;
             let location = response.headers().get(LOCATION);
@@ -102,15 +122,25 @@ impl Fetch {
         )))
     }
 
-    async fn send_once(&self, request: Request) -> Result<Response> {
-        self.guard.check(request.uri())?;
+    async fn send_once(&self, request: Request, is_guarded: bool) -> Result<Response> {
+        if is_guarded {
+            self.guard.check(request.uri()).await?;
+        }
         let (head, body) = request.into_parts();
         let mut request = http::Request::from_parts(head, body.into_bytes());
         let uri = request.uri().clone();
-        if !self.is_own {
-            DefaultClient::add_headers(request.headers_mut(), &uri)?;
-        }
-        let response: http::Response<HttpBody> = self.client.send_boxed(request).await?;
+        let client: &dyn DynHttpClient = match &self.own {
+            Some(own) => &**own,
+            None => {
+                DefaultClient::add_headers(request.headers_mut(), &uri)?;
+                if is_guarded {
+                    &self.guarded
+                } else {
+                    self.unguarded.get_or_init(DefaultClient::new)
+                }
+            }
+        };
+        let response: http::Response<HttpBody> = client.send_boxed(request).await?;
         let (head, mut body) = response.into_parts();
         let body: Option<Bytes> = read_body(&mut body, MAX_BODY).await?;
         let body = body.ok_or_else(|| {

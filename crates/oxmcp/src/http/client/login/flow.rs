@@ -1,24 +1,29 @@
 //! From a refusal to credentials, by every grant.
 
 use std::{
+    future::Future,
     pin::pin,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
 use oxmcp_auth::{
     AuthError, Challenge, ScopeSet, Secret,
     client::{
-        Authorization, Client, ClientChoice, ClientMetadata, ClientOptions, Credentials,
-        Discovered, Discovery, TokenExchange, TokenRequest, choose_client,
+        Authorization, AuthorizationAttempt, Client, ClientChoice, ClientMetadata, ClientOptions,
+        Credentials, Discovered, Discovery, TokenExchange, TokenRequest, choose_client,
     },
     dpop::ProofKey,
 };
-use tokio::{select, time::timeout};
+use tokio::{select, sync::watch, time::timeout};
 
 use crate::{
     error::{Error, Result},
     http::client::login::{
+        failure::{explain, given_up, is_unknown_client, nobody_came},
         fetch::{Fetch, now},
         loopback::Loopback,
         settings::{AssertionRequest, Grant, Login},
@@ -40,6 +45,9 @@ pub(super) struct Flow<'a> {
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
     pub(super) waits: &'a PersonWaits,
+    pub(super) waiters: &'a Waiters,
+    /// Whether the client that is used was registered by a login before.
+    pub(super) is_remembered: AtomicBool,
     /// The client that was registered, which is worth keeping even if nobody logs in.
     pub(super) registered: OnceLock<Credentials>,
 }
@@ -47,74 +55,100 @@ pub(super) struct Flow<'a> {
 impl Flow<'_> {
     /// Logs in.
     pub(super) async fn run(&self) -> Result<Credentials> {
-        if matches!(self.login.grant, Grant::Stored) {
-            return Err(AuthError::interaction_required(format!(
-                "{:?} wants a login, and nobody can be asked here: log in by a program that can show a browser, with the same \
-                 store, or give this one credentials of its own",
+        if let Some(what_to_do) = self.login.grant.asks_nobody() {
+            let message = format!(
+                "{:?} wants a login, and nobody can be asked here: {what_to_do}",
                 self.server
-            ))
-            .into());
+            );
+            let challenge = self.challenge.map(Challenge::to_string);
+            return Err(
+                Error::from(AuthError::interaction_required(message)).with_challenges(challenge)
+            );
+        }
+        if let Grant::Loopback { prompt, .. } = &self.login.grant {
+            prompt.check()?;
         }
         let discovered = self.discover().await?;
+        match self.log_in(&discovered, true).await {
+            // The authorization server has forgotten the client: another one is registered, once.
+            Err(error) if is_unknown_client(&error) && self.is_remembered.load(Relaxed) => {
+                self.log_in(&discovered, false).await
+            }
+            result => result,
+        }
+    }
+
+    /// Logs in by the grant, as the client of the login before if it `may_reuse` that.
+    async fn log_in(&self, discovered: &Discovered, may_reuse: bool) -> Result<Credentials> {
         let nothing = ScopeSet::new();
-        let before = self.before_there(&discovered).map(|it| &it.requested);
+        let before = self.before_there(discovered).map(|it| &it.requested);
         let selection = &self.login.scopes;
-        let scopes = selection.select(self.challenge, &discovered, before.unwrap_or(&nothing));
+        let scopes = selection.select(self.challenge, discovered, before.unwrap_or(&nothing));
         let (client, request) = match &self.login.grant {
             Grant::Redirect { uri, send } => {
-                let client = self.client(&discovered, uri, &scopes).await?;
-                let attempt = self.authorization(&discovered, &client, uri, &scopes);
+                let client = self.client(discovered, uri, &scopes, may_reuse).await?;
+                let attempt = self.authorization(discovered, &client, uri, &scopes);
                 let attempt = attempt.begin()?;
-                let wait = self.waits.begin();
-                let answer = timeout(PERSON_TIMEOUT, send(attempt.url().to_owned()));
-                let answer = answer.await.map_err(|_| nobody_came())??;
-                drop(wait);
-                let code = attempt.finish(&answer)?;
-                let server = &discovered.server;
-                let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
+                let answer = self.ask(send(attempt.url().to_owned())).await?;
+                let request = code_request(discovered, &client, &attempt, &answer)?;
                 (Some(client), request)
             }
-            Grant::Loopback { port, open } => {
+            Grant::Loopback { port, prompt } => {
                 let loopback = self.listen(*port).await?;
                 let uri = loopback.redirect_uri().to_owned();
-                let client = self.client(&discovered, &uri, &scopes).await?;
-                let attempt = self.authorization(&discovered, &client, &uri, &scopes);
+                let client = self.client(discovered, &uri, &scopes, may_reuse).await?;
+                let attempt = self.authorization(discovered, &client, &uri, &scopes);
                 let attempt = attempt.begin()?;
-                let wait = self.waits.begin();
-                let mut shown = open(attempt.url().to_owned());
-                let answer = async {
+                let mut shown = prompt.show(attempt.url().to_owned());
+                let answer = self.ask(async {
                     let mut answer = pin!(loopback.answer(attempt.state().expose()));
                     // The browser may come while what opened it still runs.
                     select! {
                         answer = &mut answer => return answer,
                         shown = &mut shown => shown?,
                     }
-                    answer.await
-                };
-                let answer = timeout(PERSON_TIMEOUT, answer).await;
-                drop(wait);
-                let code = attempt.finish(&answer.map_err(|_| nobody_came())??)?;
-                let server = &discovered.server;
-                let request = TokenRequest::authorization_code(server, &client, &attempt, code)?;
+                    select! {
+                        answer = answer => answer,
+                        answer = prompt.pasted(attempt.state().clone()) => Ok(answer),
+                    }
+                });
+                let request = code_request(discovered, &client, &attempt, &answer.await?)?;
                 (Some(client), request)
             }
-            _ => self.without_person(&discovered, &scopes).await?,
+            _ => self.without_person(discovered, &scopes).await?,
         };
-        let request = if self.is_bound(&discovered) {
-            request.proof_key(Arc::clone(self.proof_key))
-        } else {
-            request
-        };
-        let mut tokens = self.fetch.converse(request).await?;
+        let proof_key = self.is_bound(discovered);
+        let proof_key = proof_key.then(|| Arc::clone(self.proof_key));
+        let bound = proof_key.clone().into_iter();
+        let request = bound.fold(request, TokenRequest::proof_key);
+        let tokens = self.fetch.converse(request).await;
+        let configured = client.as_ref().filter(|it| self.login.is_configured(it));
+        let mut tokens = tokens.map_err(|error| match configured {
+            Some(client) => explain(error, client),
+            None => error,
+        })?;
         if discovered.is_default {
             // What was got at endpoints that nobody has named is not sent there again.
             tokens.refresh_token = None;
         }
         let resource = discovered.resource.clone();
-        let mut credentials = Credentials::new(discovered.server, client, resource)?;
+        let mut credentials = Credentials::new(discovered.server.clone(), client, resource)?;
         credentials.requested = scopes;
         credentials.tokens = Some(tokens);
+        credentials.proof_key = proof_key;
         Ok(credentials)
+    }
+
+    /// Waits for a person, while a request waits for the login.
+    async fn ask(&self, answer: impl Future<Output = Result<String>>) -> Result<String> {
+        let _wait = self.waits.begin();
+        select! {
+            biased;
+            answer = timeout(PERSON_TIMEOUT, answer) => {
+                answer.map_err(|_| nobody_came(PERSON_TIMEOUT))?
+            }
+            () = self.waiters.gone() => Err(given_up()),
+        }
     }
 
     /// Whether the MCP server names another token endpoint than that of the login before.
@@ -128,7 +162,7 @@ impl Flow<'_> {
         })
     }
 
-    async fn discover(&self) -> Result<Discovered> {
+    pub(super) async fn discover(&self) -> Result<Discovered> {
         let mut options = self.login.discovery.clone();
         let clients = self.login.clients.iter().filter_map(Client::issuer);
         let before = self.before.map(|it| it.server.issuer.as_str());
@@ -138,10 +172,11 @@ impl Flow<'_> {
         self.fetch.converse(discovery).await
     }
 
-    /// The login before, if it was at the same authorization server.
+    /// The login before, if it was at the same authorization server. At endpoints that nobody has named no credential counts that
+    /// was kept.
     fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
         self.before
-            .filter(|it| it.server.issuer == discovered.server.issuer)
+            .filter(|it| it.server.issuer == discovered.server.issuer && !discovered.is_default)
     }
 
     /// The listener: at the port that the client is registered with, if that is free.
@@ -161,25 +196,35 @@ impl Flow<'_> {
     }
 
     /// Who we are at the authorization server.
-    async fn client(
+    pub(super) async fn client(
         &self,
         discovered: &Discovered,
         redirect_uri: &str,
         scopes: &ScopeSet,
+        may_reuse: bool,
     ) -> Result<Client> {
         let mut options = ClientOptions::default();
         options.registered.clone_from(&self.login.clients);
-        let before = self.before_there(discovered);
+        let before = self.before_there(discovered).filter(|_| may_reuse);
         let before = before.and_then(|it| it.client.clone());
         // What was registered with another redirect URI, or elsewhere, is not.
         let before = before.filter(|it| it.issuer().is_some() && it.redirect_uris().is_some());
+        let remembered = before.as_ref().map(|it| it.id().to_owned());
         options.registered.extend(before);
         options.document.clone_from(&self.login.document);
         let name = &self.login.client_name;
         options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
         let server = &discovered.server;
-        match choose_client(server, &options, Some(redirect_uri), scopes, now())? {
-            ClientChoice::Ready(client) => Ok(client),
+        let scopes = self.login.scopes.to_register(scopes, discovered);
+        // No client is registered where nobody can be sent.
+        server.authorization_endpoint()?;
+        match choose_client(server, &options, Some(redirect_uri), &scopes, now())? {
+            ClientChoice::Ready(client) => {
+                let is_remembered = remembered.as_deref() == Some(client.id())
+                    && !self.login.is_configured(&client);
+                self.is_remembered.store(is_remembered, Relaxed);
+                Ok(client)
+            }
             ClientChoice::Register(registration) => {
                 let client = self.fetch.converse(*registration).await?;
                 let resource = discovered.resource.clone();
@@ -191,7 +236,7 @@ impl Flow<'_> {
         }
     }
 
-    fn authorization<'a>(
+    pub(super) fn authorization<'a>(
         &self,
         discovered: &'a Discovered,
         client: &'a Client,
@@ -206,7 +251,7 @@ impl Flow<'_> {
     }
 
     /// Whether the token is to be bound to a key: if the user wants it, or the server takes no other.
-    fn is_bound(&self, discovered: &Discovered) -> bool {
+    pub(super) fn is_bound(&self, discovered: &Discovered) -> bool {
         let metadata = discovered.resource_metadata.as_ref();
         let is_required = metadata.and_then(|it| it.dpop_bound_access_tokens_required);
         let is_challenged = self.challenge.is_some_and(|it| it.is("DPoP"));
@@ -221,6 +266,13 @@ impl Flow<'_> {
     ) -> Result<(Option<Client>, TokenRequest)> {
         let server = &discovered.server;
         let resource = discovered.resource.as_deref();
+        if discovered.is_default {
+            return Err(AuthError::interaction_required(format!(
+                "{:?} says nowhere which authorization server it has, and a person alone may log in where nothing is said: configure                  the issuer (Login::issuer)",
+                self.server
+            ))
+            .into());
+        }
         match &self.login.grant {
             Grant::Assertion(assertion) => {
                 let request = AssertionRequest {
@@ -229,7 +281,8 @@ impl Flow<'_> {
                     resource: discovered.resource.clone(),
                 };
                 let assertion = timeout(PERSON_TIMEOUT, assertion(request));
-                let assertion = Secret::new(assertion.await.map_err(|_| nobody_came())??);
+                let assertion =
+                    Secret::new(assertion.await.map_err(|_| nobody_came(PERSON_TIMEOUT))??);
                 let client = self.login.clients.first();
                 let scopes = scopes.clone();
                 let request =
@@ -243,10 +296,11 @@ impl Flow<'_> {
             } => {
                 let client = self.configured_client(discovered)?;
                 let subject = timeout(PERSON_TIMEOUT, subject());
-                let subject = subject.await.map_err(|_| nobody_came())??;
+                let subject = subject.await.map_err(|_| nobody_came(PERSON_TIMEOUT))??;
                 let exchange = TokenExchange::id_jag(provider, there, &subject, &server.issuer)?;
                 let exchange = resource.into_iter().fold(exchange, TokenExchange::resource);
-                let grant = self.fetch.converse(exchange.scopes(scopes)).await?;
+                let exchange = exchange.scopes(scopes);
+                let grant = self.fetch.converse_as_configured(exchange).await?;
                 let scopes = scopes.clone();
                 let request =
                     TokenRequest::jwt_bearer(server, Some(&client), &grant, resource, scopes)?;
@@ -274,8 +328,47 @@ impl Flow<'_> {
     }
 }
 
-fn nobody_came() -> Error {
-    Error::from(AuthError::interaction_required(format!(
-        "nobody has logged in within {PERSON_TIMEOUT:?}"
-    )))
+/// The request for tokens, with the code that an answer brought.
+fn code_request(
+    discovered: &Discovered,
+    client: &Client,
+    attempt: &AuthorizationAttempt,
+    answer: &str,
+) -> Result<TokenRequest> {
+    let code = attempt.finish(answer)?;
+    let server = &discovered.server;
+    Ok(TokenRequest::authorization_code(
+        server, client, attempt, code,
+    )?)
+}
+
+/// The requests that wait for a login: it asks a person only while there are some.
+#[derive(Debug)]
+pub(super) struct Waiters(watch::Sender<usize>);
+
+impl Waiters {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(0))
+    }
+
+    /// Counts a request, until what is returned is dropped.
+    pub(super) fn enter(&self) -> Waiter<'_> {
+        self.0.send_modify(|count| *count += 1);
+        Waiter(self)
+    }
+
+    /// Waits until no request waits any more.
+    pub(super) async fn gone(&self) {
+        // The sender lives as long as this borrow of it.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+/// A request that waits, for as long as this lives.
+pub(super) struct Waiter<'a>(&'a Waiters);
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
 }

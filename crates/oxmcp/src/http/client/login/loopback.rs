@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    select,
     time::timeout,
 };
 
@@ -15,8 +17,8 @@ const PATH: &str = "/callback";
 /// Bytes of a request that are read, and how long they may take.
 const MAX_HEAD: usize = 32 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many connections are answered, so that nothing on this machine keeps the listener busy for ever.
-const MAX_CONNECTIONS: usize = 64;
+/// How many connections are open at once; others wait to be accepted.
+const MAX_CONNECTIONS: usize = 32;
 
 /// A listener on 127.0.0.1.
 pub(super) struct Loopback {
@@ -49,40 +51,46 @@ impl Loopback {
         &self.redirect_uri
     }
 
-    /// Waits for the answer that has this `state`: anything else on this machine may connect, too.
+    /// Waits for the answer that has this `state`: anything else on this machine may connect, too, and a browser opens connections on
+    /// which it sends nothing.
     ///
     /// # Errors
-    /// Where too many connect.
+    /// Where connections cannot be accepted any more.
     pub(super) async fn answer(self, state: &str) -> Result<String> {
-        for _ in 0..MAX_CONNECTIONS {
-            let (socket, _) = self.listener.accept().await?;
-            let read = timeout(HEAD_TIMEOUT, read_target(socket)).await;
-            let Ok(Ok((mut socket, target))) = read else {
-                continue;
-            };
-            let query = target
-                .strip_prefix(PATH)
-                .and_then(|it| it.strip_prefix('?'));
-            let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-            let is_ours = pairs.any(|(name, value)| name == "state" && value == state);
-            let (status, text) = if is_ours {
-                (
-                    "200 OK",
-                    "You can close this window and go back to the program.",
-                )
-            } else {
-                ("404 Not Found", "There is nothing here.")
-            };
-            let _ = timeout(HEAD_TIMEOUT, respond(&mut socket, status, text)).await;
-            if is_ours {
-                return Ok(target);
+        let mut open = FuturesUnordered::new();
+        loop {
+            select! {
+                accepted = self.listener.accept(), if open.len() < MAX_CONNECTIONS => {
+                    let (socket, _) = accepted?;
+                    open.push(serve(socket, state));
+                }
+                Some(served) = open.next() => if let Some(answer) = served {
+                    return Ok(answer);
+                },
             }
         }
-        Err(Error::limit(format!(
-            "{MAX_CONNECTIONS} connections came to {} and none had the answer",
-            self.redirect_uri
-        )))
     }
+}
+
+/// Answers one request. Returns its target, if it is the answer that has this `state`.
+async fn serve(socket: TcpStream, state: &str) -> Option<String> {
+    let read = timeout(HEAD_TIMEOUT, read_target(socket)).await;
+    let (mut socket, target) = read.ok()?.ok()?;
+    let query = target
+        .strip_prefix(PATH)
+        .and_then(|it| it.strip_prefix('?'));
+    let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let is_ours = pairs.any(|(name, value)| name == "state" && value == state);
+    let (status, text) = if is_ours {
+        (
+            "200 OK",
+            "You can close this window and go back to the program.",
+        )
+    } else {
+        ("404 Not Found", "There is nothing here.")
+    };
+    let _ = timeout(HEAD_TIMEOUT, respond(&mut socket, status, text)).await;
+    is_ours.then_some(target)
 }
 
 /// The target of a GET, with the socket to answer at.
@@ -155,5 +163,21 @@ mod tests {
             answer.await.unwrap().unwrap(),
             "/callback?code=%3Cscript%3E&state=right"
         );
+    }
+
+    #[tokio::test]
+    async fn connections_that_say_nothing_hold_up_no_answer() {
+        let loopback = Loopback::bind(None).await.unwrap();
+        let uri = loopback.redirect_uri().to_owned();
+        let address = uri["http://".len()..].split('/').next().unwrap();
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        let answer = tokio::spawn(loopback.answer("right"));
+        let right = "GET /callback?state=right HTTP/1.1\r\n\r\n";
+        select! {
+            said = ask(&uri, right) => assert!(said.starts_with("HTTP/1.1 200"), "{said}"),
+            // The listener ends with its answer, and closes what is open.
+            _ = idle.read_u8() => assert!(answer.is_finished(), "the idle connection was waited for"),
+        }
+        assert!(answer.await.unwrap().is_ok());
     }
 }

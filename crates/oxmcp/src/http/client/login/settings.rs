@@ -8,9 +8,18 @@ use oxmcp_auth::{
 };
 
 use crate::{
-    error::Result,
-    http::client::login::token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
-    session::task::BoxFuture,
+    error::{Error, Result},
+    http::client::{
+        login::{
+            browser::{Browser, Opener, Prompt, ThisMachine},
+            token_store::{DynTokenStore, MemoryTokenStore, TokenStore},
+        },
+        transport::http_client::{DynHttpClient, HttpClient},
+    },
+    session::{
+        sealing::{KeyRing, StateKey},
+        task::BoxFuture,
+    },
 };
 
 /// Sends a person to a URL, and gives the URL that their browser was redirected to.
@@ -26,8 +35,11 @@ pub(super) enum Grant {
     /// A person agrees, in a browser on this machine; the answer comes to a listener on loopback.
     Loopback {
         port: Option<u16>,
-        open: Arc<dyn Fn(String) -> BoxFuture<Result<()>> + Send + Sync>,
+        prompt: Arc<dyn Prompt>,
     },
+    /// A person agrees, in a browser that is elsewhere: the login is begun and finished apart from requests, with this redirect
+    /// URI.
+    Begun { uri: String },
     /// Nobody can be asked.
     Stored,
     /// The client acts for itself.
@@ -40,6 +52,21 @@ pub(super) enum Grant {
         client: Client,
         subject: GetSubject,
     },
+}
+
+impl Grant {
+    /// What is to be done where somebody has to log in and a request cannot ask them; `None` where it can.
+    pub(super) fn asks_nobody(&self) -> Option<&'static str> {
+        match self {
+            Self::Stored => Some(
+                "log in by a program that can show a browser, with the same store, or give this one credentials of its own",
+            ),
+            Self::Begun { .. } => Some(
+                "begin a login with this error (Login::begin_after), and send the user to its URL",
+            ),
+            _ => None,
+        }
+    }
 }
 
 /// Whom an assertion is for: what is asked of the platform that a program runs on.
@@ -63,13 +90,8 @@ pub struct AssertionRequest {
 /// ```no_run
 /// use oxmcp::{Client, http::{Endpoint, Login}};
 ///
-/// # async fn open_browser_and_wait(url: String) -> oxmcp::Result<String> { Ok(url) }
 /// # async fn run() -> oxmcp::Result<()> {
-/// let login = Login::with_redirect("http://127.0.0.1:4711/callback", |url| async move {
-///     // Show the page, and wait for what comes to the redirect URI.
-///     open_browser_and_wait(url).await
-/// });
-/// let endpoint = Endpoint::new("https://example.com/mcp").login(login.client_name("My app"));
+/// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::browser().client_name("My app"));
 /// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
 /// # Ok(())
 /// # }
@@ -89,6 +111,9 @@ pub struct Login {
     pub(super) user: String,
     pub(super) store: Arc<dyn DynTokenStore>,
     pub(super) trusted_hosts: Vec<String>,
+    pub(super) http_client: Option<Arc<dyn DynHttpClient>>,
+    /// What seals the attempts that are begun.
+    pub(super) keys: Arc<KeyRing>,
 }
 
 impl Login {
@@ -104,6 +129,8 @@ impl Login {
             user: String::new(),
             store: Arc::new(MemoryTokenStore::new()),
             trusted_hosts: Vec::new(),
+            http_client: None,
+            keys: Arc::default(),
         }
     }
 
@@ -122,7 +149,36 @@ impl Login {
         })
     }
 
-    /// A person agrees in a browser on this machine: `open` shows them the URL, by a browser that it starts or as a text, and the
+    /// A person agrees in the browser of this machine, which is opened; the answer comes to a listener on 127.0.0.1, which is there
+    /// for this one login and 10 minutes at most.
+    ///
+    /// The URL of the page is written to standard error, too, for another browser. Where standard input is a terminal (not on
+    /// Windows), the address that such a browser ended at can be pasted there, which is what a login over SSH needs. Lines are read
+    /// while a login waits and at no other time, and nothing is read where standard input is no terminal.
+    ///
+    /// Where there is neither a browser to open nor a terminal that shows the URL, as in a CI job, requests fail at once with
+    /// [`interaction_required`](oxmcp_auth::AuthError::interaction_required). The variable `BROWSER` names the program that opens
+    /// pages, where the system does not know one.
+    ///
+    /// ```no_run
+    /// use oxmcp::{Client, http::{Endpoint, Login}};
+    ///
+    /// # async fn run() -> oxmcp::Result<()> {
+    /// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::browser().client_name("My app"));
+    /// let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// See [authorization flow steps](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-flow-steps).
+    pub fn browser() -> Self {
+        Self::new(Grant::Loopback {
+            port: None,
+            prompt: Arc::new(Browser::new(ThisMachine)),
+        })
+    }
+
+    /// As [`browser`](Self::browser), with an opener of your own: `open` shows them the URL, by a browser that it starts or as a text, and the
     /// answer comes to a listener on 127.0.0.1, which is there for this one login and 10 minutes at most.
     ///
     /// Never hand the URL to a shell: it comes from the server. It is https, or loopback.
@@ -132,7 +188,48 @@ impl Login {
     {
         Self::new(Grant::Loopback {
             port: None,
-            open: Arc::new(move |url| Box::pin(open(url))),
+            prompt: Arc::new(Opener(move |url| -> BoxFuture<Result<()>> {
+                Box::pin(open(url))
+            })),
+        })
+    }
+
+    /// A person agrees in a browser that is elsewhere, as that of a web back end's user: [`begin`](Self::begin) gives the page to
+    /// send them to, and [`finish`](Self::finish) takes what comes to `redirect_uri`, in any process that has the same
+    /// [`store`](Self::store) and the same [`keys`](Self::keys). An [`Endpoint`](crate::http::Endpoint) uses what is stored, refreshes
+    /// it, and asks nobody: without a login, or where it lacks scopes, requests fail with
+    /// [`is_interaction_required`](crate::Error::is_interaction_required).
+    ///
+    /// ```no_run
+    /// use oxmcp::{Client, Result, http::{Endpoint, Login}};
+    ///
+    /// const SERVER: &str = "https://mcp.example/mcp";
+    ///
+    /// /// Where the user is sent, and what is kept until they come back: in a cookie, or beside their session.
+    /// async fn connect(login: &Login) -> Result<(String, String)> {
+    ///     let attempt = login.begin(SERVER).await?;
+    ///     Ok((attempt.url().to_owned(), attempt.sealed().to_owned()))
+    /// }
+    ///
+    /// /// The route of the redirect URI.
+    /// async fn callback(login: &Login, kept: &str, url: &str) -> Result<()> {
+    ///     login.finish(kept, url).await
+    /// }
+    ///
+    /// async fn list(login: &Login) -> Result<()> {
+    ///     let endpoint = Endpoint::new(SERVER).login(login.clone());
+    ///     let session = Client::new("my-app", "1.0.0").connect(endpoint).await?;
+    ///     session.close().await
+    /// }
+    ///
+    /// // One for all users, and of it one for each request.
+    /// let login = Login::redirect("https://app.example/callback").client_name("My app");
+    /// let of_ann = login.clone().user("ann");
+    /// # let _ = of_ann;
+    /// ```
+    pub fn redirect(redirect_uri: impl Into<String>) -> Self {
+        Self::new(Grant::Begun {
+            uri: redirect_uri.into(),
         })
     }
 
@@ -195,13 +292,25 @@ impl Login {
         self
     }
 
-    /// A client with a secret or a key of which nothing says where it may go.
-    pub(super) fn homeless_client(&self) -> Option<&Client> {
+    /// Refuses a client with a secret or a key of which nothing says where it may go.
+    pub(super) fn check_clients(&self) -> Result<()> {
         let is_homeless = |it: &&Client| it.is_confidential() && it.issuer().is_none();
         let mut clients = self.clients.iter().chain(&self.document);
-        clients
-            .find(is_homeless)
-            .filter(|_| self.discovery.issuer.is_none())
+        let homeless = clients.find(is_homeless);
+        match homeless.filter(|_| self.discovery.issuer.is_none()) {
+            None => Ok(()),
+            Some(client) => Err(Error::misuse(format!(
+                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
+                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
+                client.id()
+            ))),
+        }
+    }
+
+    /// Whether a client was configured, and not registered by a login.
+    pub(super) fn is_configured(&self, client: &Client) -> bool {
+        let mut clients = self.clients.iter().chain(&self.document);
+        clients.any(|it| it.id() == client.id())
     }
 
     /// A client whose id is the URL of its metadata, where the authorization server takes such:
@@ -262,6 +371,13 @@ impl Login {
         self
     }
 
+    /// Takes the authorization server's metadata as if they said that it supports PKCE with S256, where they say nothing of PKCE:
+    /// Microsoft Entra ID supports it, and does not say so. Without this nobody is sent there.
+    pub fn assume_pkce(mut self) -> Self {
+        self.discovery.assume_pkce = true;
+        self
+    }
+
     /// Tokens are bound to a key of this login (DPoP), and others refused. Without this they are where the server demands it.
     pub fn dpop(mut self) -> Self {
         self.uses_dpop = true;
@@ -275,13 +391,51 @@ impl Login {
     }
 
     /// Where credentials are kept. Default: in memory, for this endpoint alone.
+    ///
+    /// | store | for |
+    /// |---|---|
+    /// | [`MemoryTokenStore`] | tests, and programs that nobody logs in to: client credentials, assertions |
+    /// | [`FileTokenStore`](crate::http::FileTokenStore) | command lines and services: logins outlive the program, and processes share them |
+    /// | `KeyringTokenStore` (feature `keyring`) | programs of a desktop, where files are copied and backed up |
+    /// | a [`TokenStore`] of yours | servers of many users or on many machines: a database that they have already |
     pub fn store(mut self, store: impl TokenStore) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// A host that may be asked although its address is private. Without this the URLs that a server names may lead to
-    /// public addresses, and to those of its own kind.
+    /// The keys that seal what [`begin`](Self::begin) gives: the first one seals, and all of them open. By default the login and its
+    /// clones have a key of their own; processes that finish each other's logins need the same keys.
+    ///
+    /// ```
+    /// use oxmcp::{StateKey, http::Login};
+    ///
+    /// # fn main() -> oxmcp::Result<()> {
+    /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
+    /// // let text = std::env::var("STATE_KEY")?;
+    /// let login = Login::redirect("https://app.example/callback").keys([StateKey::from_base64(text)?]);
+    /// # let _ = login;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys(mut self, keys: impl IntoIterator<Item = StateKey>) -> Self {
+        self.keys = Arc::new(KeyRing::new(keys.into_iter().collect()));
+        self
+    }
+
+    /// Sends what the login asks of others, as of the authorization server, through this client. Without this a client of its own
+    /// does, with the certificates and the proxies of the system, whatever the
+    /// [endpoint's client](crate::http::Endpoint::http_client) is.
+    ///
+    /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects to addresses
+    /// alone that were checked. Yours resolves names by itself, so that of a URL only the spelling is checked: https, and an
+    /// address that may be asked, where the host is an address.
+    pub fn http_client(mut self, client: impl HttpClient) -> Self {
+        self.http_client = Some(Arc::new(client));
+        self
+    }
+
+    /// A host that may be asked although its address is private. Without this the URLs that a server names lead to public addresses
+    /// alone; and to private ones where the server's own addresses are all private, to loopback where its URL says loopback.
     pub fn trust_host(mut self, host: impl Into<String>) -> Self {
         self.trusted_hosts.push(host.into());
         self
@@ -293,6 +447,7 @@ impl fmt::Debug for Login {
         let grant = match &self.grant {
             Grant::Redirect { .. } => "redirect",
             Grant::Loopback { .. } => "loopback",
+            Grant::Begun { .. } => "begun",
             Grant::Stored => "non-interactive",
             Grant::ClientCredentials => "client credentials",
             Grant::Assertion(_) => "assertion",

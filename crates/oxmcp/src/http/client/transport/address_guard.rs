@@ -12,13 +12,13 @@ use std::{
 
 use http::Uri;
 use hyper_util::client::legacy::connect::dns::Name;
-use tokio::net::lookup_host;
+use tokio::{net::lookup_host, sync::OnceCell};
 use tower_service::Service;
 use url::{Host, Url};
 
 use crate::error::{Error, Result};
 
-/// Which addresses may be connected to: public ones, those of the kind that the MCP server's own are of, and any of trusted
+/// Which addresses may be connected to: public ones, those of the kind that all of the MCP server's own are of, and any of trusted
 /// hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressGuard(Arc<Guarded>);
@@ -27,6 +27,8 @@ pub(crate) struct AddressGuard(Arc<Guarded>);
 struct Guarded {
     /// The host of the MCP server.
     server: String,
+    /// The kind of its addresses, as it was when it was asked for first: an answer of another time proves nothing.
+    own: OnceCell<Kind>,
     trusted: Vec<String>,
 }
 
@@ -46,6 +48,7 @@ impl AddressGuard {
     pub(crate) fn new(server: &Url, trusted: &[String]) -> Self {
         Self(Arc::new(Guarded {
             server: normal(server.host_str().unwrap_or_default()),
+            own: OnceCell::new(),
             trusted: trusted.iter().map(|host| normal(host)).collect(),
         }))
     }
@@ -54,42 +57,56 @@ impl AddressGuard {
     ///
     /// # Errors
     /// Where the address must not be asked.
-    pub(crate) fn check(&self, uri: &Uri) -> Result<()> {
+    pub(crate) async fn check(&self, uri: &Uri) -> Result<()> {
         let host = uri.host().unwrap_or_default();
         match literal(host) {
-            Some(address) if !self.is_trusted(host) => {
-                let own = literal(&self.0.server).map(Kind::of);
-                let own = own.or_else(|| is_local_name(&self.0.server).then_some(Kind::Loopback));
-                if Kind::of(address).may_be_asked(own.as_slice()) {
-                    return Ok(());
-                }
+            Some(address) if !self.may_be_asked(host, &[address]).await => {
                 Err(Error::unreachable(refused(host, address)))
             }
             _ => Ok(()),
         }
     }
 
-    fn is_trusted(&self, host: &str) -> bool {
-        self.0.trusted.contains(&normal(host))
+    /// Whether all addresses of a host may be asked.
+    async fn may_be_asked(&self, host: &str, addresses: &[IpAddr]) -> bool {
+        let kinds = || addresses.iter().map(|it| Kind::of(*it));
+        if kinds().all(|kind| kind == Kind::Public) || self.0.trusted.contains(&normal(host)) {
+            return true;
+        }
+        let own = self.own_kind().await;
+        kinds().all(|kind| kind.may_be_asked(own))
+    }
+
+    /// The kind of the MCP server's addresses. A name counts as private only where all of its addresses are, and as loopback only
+    /// by its spelling: whoever owns a name says where it leads.
+    async fn own_kind(&self) -> Kind {
+        let server = &self.0.server;
+        if let Some(address) = literal(server) {
+            return Kind::of(address);
+        }
+        if is_local_name(server) {
+            return Kind::Loopback;
+        }
+        let resolved = self.0.own.get_or_try_init(|| async {
+            let addresses = lookup_host((server.as_str(), 0)).await?;
+            Ok::<_, io::Error>(Kind::of_name(addresses.map(|it| it.ip())))
+        });
+        // A name that only a proxy knows proves nothing.
+        resolved.await.copied().unwrap_or(Kind::Public)
     }
 
     /// The addresses of a name, all of which may be asked.
     async fn resolve(self, name: String) -> io::Result<Vec<SocketAddr>> {
         let found: Vec<_> = lookup_host((name.as_str(), 0)).await?.collect();
-        let mut closed = found.iter().filter(|it| Kind::of(it.ip()) != Kind::Public);
-        let Some(first) = closed.next().filter(|_| !self.is_trusted(&name)) else {
-            return Ok(found);
-        };
-        let server = self.0.server.trim_matches(['[', ']']);
-        let own: Vec<_> = lookup_host((server, 0))
-            .await?
-            .map(|it| Kind::of(it.ip()))
-            .collect();
-        let may_be_asked = |address: &SocketAddr| Kind::of(address.ip()).may_be_asked(&own);
-        if found.iter().all(may_be_asked) {
+        let addresses: Vec<_> = found.iter().map(SocketAddr::ip).collect();
+        if self.may_be_asked(&name, &addresses).await {
             return Ok(found);
         }
-        Err(io::Error::other(refused(&name, first.ip())))
+        let mut closed = addresses
+            .into_iter()
+            .filter(|it| Kind::of(*it) != Kind::Public);
+        let closed = closed.next().map(|address| refused(&name, address));
+        Err(io::Error::other(closed.unwrap_or_default()))
     }
 }
 
@@ -119,9 +136,18 @@ fn is_local_name(host: &str) -> bool {
 }
 
 impl Kind {
-    /// Whether addresses of this kind may be asked, where the MCP server's own are of those kinds.
-    fn may_be_asked(self, own: &[Self]) -> bool {
-        self == Self::Public || (self != Self::Other && own.contains(&self))
+    /// Whether addresses of this kind may be asked, where the MCP server's own are of that kind.
+    fn may_be_asked(self, own: Self) -> bool {
+        self == Self::Public || (self != Self::Other && self == own)
+    }
+
+    /// The kind that a name with these addresses counts as.
+    fn of_name(addresses: impl Iterator<Item = IpAddr>) -> Self {
+        let mut kinds = addresses.map(Self::of).peekable();
+        if kinds.peek().is_some() && kinds.all(|kind| kind == Self::Private) {
+            return Self::Private;
+        }
+        Self::Public
     }
 
     fn of(address: IpAddr) -> Self {
@@ -197,16 +223,15 @@ impl Service<Name> for GuardedResolver {
 mod tests {
     use super::*;
 
-    fn passes(server: &str, trusted: &[&str], host: &str) -> bool {
+    async fn passes(server: &str, trusted: &[&str], host: &str) -> bool {
         let trusted: Vec<_> = trusted.iter().map(|it| (*it).to_owned()).collect();
         let guard = AddressGuard::new(&server.parse().unwrap(), &trusted);
-        guard
-            .check(&format!("http://{host}/").parse().unwrap())
-            .is_ok()
+        let url = format!("http://{host}/").parse().unwrap();
+        guard.check(&url).await.is_ok()
     }
 
-    #[test]
-    fn attack_9_a_server_on_the_internet_names_no_address_of_this_network() {
+    #[tokio::test]
+    async fn attack_9_a_server_on_the_internet_names_no_address_of_this_network() {
         for host in [
             "127.0.0.1",
             "10.0.0.1",
@@ -238,23 +263,53 @@ mod tests {
             "[2001:db8::1]",
             "[100::1]",
         ] {
-            assert!(!passes("https://mcp.example/", &[], host), "{host}");
+            assert!(!passes("https://8.8.8.8/", &[], host).await, "{host}");
         }
         for host in ["8.8.8.8", "[2606:4700::1]", "172.15.0.1", "172.32.0.1"] {
-            assert!(passes("https://mcp.example/", &[], host), "{host}");
+            assert!(passes("https://8.8.8.8/", &[], host).await, "{host}");
         }
     }
 
-    #[test]
-    fn attack_9_a_server_names_addresses_of_its_own_kind() {
-        assert!(passes("http://localhost:3000/", &[], "127.0.0.1"));
-        assert!(passes("http://127.0.0.1/", &[], "[::1]"));
-        assert!(!passes("http://127.0.0.1/", &[], "10.0.0.1"));
-        assert!(passes("http://10.1.1.1/", &[], "192.168.1.1"));
-        assert!(!passes("http://10.1.1.1/", &[], "127.0.0.1"));
-        assert!(!passes("http://10.1.1.1/", &[], "169.254.169.254"));
-        assert!(passes("https://mcp.example/", &["10.0.0.1"], "10.0.0.1"));
-        assert!(!passes("http://0.0.0.0/", &[], "0.0.0.0"));
+    #[tokio::test]
+    async fn attack_9_a_server_names_addresses_of_its_own_kind() {
+        for (server, trusted, host, expected) in [
+            ("http://localhost:3000/", &[][..], "127.0.0.1", true),
+            ("http://127.0.0.1/", &[], "[::1]", true),
+            ("http://127.0.0.1/", &[], "10.0.0.1", false),
+            ("http://10.1.1.1/", &[], "192.168.1.1", true),
+            ("http://10.1.1.1/", &[], "127.0.0.1", false),
+            ("http://10.1.1.1/", &[], "169.254.169.254", false),
+            ("https://8.8.8.8/", &["10.0.0.1"], "10.0.0.1", true),
+            ("http://0.0.0.0/", &[], "0.0.0.0", false),
+        ] {
+            let passes = passes(server, trusted, host).await;
+            assert_eq!(passes, expected, "{server} {host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn attack_9_whoever_owns_a_name_cannot_open_this_network_by_it() {
+        // Resolved to addresses of several kinds, to loopback, or at another time to others.
+        for (own, host, expected) in [
+            (Kind::Private, "10.0.0.1", true),
+            (Kind::Private, "127.0.0.1", false),
+            (Kind::Private, "169.254.169.254", false),
+            (Kind::Public, "10.0.0.1", false),
+            (Kind::Public, "127.0.0.1", false),
+        ] {
+            let guard = AddressGuard::new(&"https://mcp.example/".parse().unwrap(), &[]);
+            guard.0.own.set(own).unwrap();
+            let url = format!("http://{host}/").parse().unwrap();
+            assert_eq!(guard.check(&url).await.is_ok(), expected, "{own:?} {host}");
+        }
+        let kind =
+            |addresses: &[&str]| Kind::of_name(addresses.iter().map(|it| it.parse().unwrap()));
+        assert_eq!(kind(&["10.0.0.1", "fd00::1"]), Kind::Private);
+        for others in ["8.8.8.8", "127.0.0.1", "169.254.169.254", "2606:4700::1"] {
+            assert_eq!(kind(&["10.0.0.1", others]), Kind::Public, "{others}");
+            assert_eq!(kind(&[others]), Kind::Public, "{others}");
+        }
+        assert_eq!(kind(&[]), Kind::Public);
     }
 
     #[tokio::test]

@@ -120,13 +120,6 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Lets the receiver end once it has taken what is there. Nothing is sent after.
-    pub(super) fn close(&self) {
-        let mut state = self.0.state.lock();
-        state.is_closed = true;
-        wake(state, |state| &mut state.receiver);
-    }
-
     /// Waits until nothing is left, or the receiver was dropped. Cancel safe. One task at a time may wait.
     pub(super) async fn drained(&self) {
         poll_fn(|cx| {
@@ -316,6 +309,23 @@ mod tests {
         assert_eq!(receiver.next().now_or_never(), None);
         drop(receiver);
         assert!(!sender.put(3));
+    }
+
+    #[tokio::test]
+    async fn a_channel_counts_what_is_taken_and_holds_no_memory_while_it_is_empty() {
+        let (sender, receiver) = channel(4);
+        for length in [MAX_FRAME + 1, 1] {
+            assert!(sender.send(Bytes::from(vec![0; length])).await);
+        }
+        let frame = || poll_fn(|cx| receiver.poll_frame(cx));
+        for taken in 1..=3 {
+            assert!(frame().await.is_some());
+            assert_eq!(sender.taken(), taken);
+            let capacity = sender.0.state.lock().items.capacity();
+            assert_eq!(capacity == 0, taken == 3);
+        }
+        assert!(receiver.take().is_none());
+        assert_eq!(sender.taken(), 3);
     }
 
     #[tokio::test]

@@ -436,7 +436,6 @@ fn unread(reader: &Sender<Bytes>) -> usize {
 /// Ends a stream for its reader, and gives it up where it takes nothing of what is left. Where that is `overdue` it is dropped: other
 /// streams of the connection that carries it may be those of others.
 async fn finish(reader: Sender<Bytes>, stall: Duration, overdue: impl Future<Output = ()>) {
-    reader.close();
     select! {
         biased;
         () = reader.drained() => {}

@@ -162,6 +162,8 @@ impl fmt::Debug for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::{
         server::{Server, ServerRole},
@@ -198,6 +200,26 @@ mod tests {
         assert!(sessions.insert(&second).is_ok());
         sessions.remove(&first);
         assert!(sessions.find("id", None).is_some());
+    }
+
+    #[tokio::test]
+    async fn the_sweeper_ends_with_the_last_session_and_another_begins_with_the_next() {
+        let sessions = Sessions::default();
+        let begun = AtomicUsize::new(0);
+        let begin = || {
+            sessions.ensure_sweeper(|| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                std::future::pending::<()>()
+            });
+            begun.load(Ordering::Relaxed)
+        };
+        let open = session(&sessions);
+        assert_eq!((begin(), begin()), (1, 1));
+        assert!(!sessions.end_sweeper(), "there is a session");
+        assert_eq!(begin(), 1);
+        drop(open);
+        assert!(sessions.end_sweeper());
+        assert_eq!(begin(), 2, "though the one before has not returned yet");
     }
 
     #[test]

@@ -18,11 +18,12 @@ use super::{
 use crate::{
     debug::opaque_debug,
     error::Result,
-    server::{ServerRole, random},
+    server::ServerRole,
     session::{
         connection::{Caller, Connection},
         driver::budget::Charge,
         principal::Principal,
+        sealing::random,
         task::{after, spawn},
     },
     store::SessionRecord,
@@ -134,7 +135,7 @@ impl Session {
     }
 
     /// A branch of its connection for a request, with an outbox of its own.
-    pub(super) fn branch(&self, caller: Caller) -> Arc<Connection> {
+    pub(in crate::http::server) fn branch(&self, caller: Caller) -> Arc<Connection> {
         self.connection.branch(caller)
     }
 

@@ -313,9 +313,16 @@ impl LegacySse {
         }
         #[cfg(feature = "auth")]
         {
-            let resource = self.settings.protected.as_ref();
             let features = session.server().features().clone();
-            validation::check_scopes_of_body(resource, &features, parts, &message)?;
+            let connection = session.connection();
+            let serving = validation::Serving {
+                resource: self.settings.protected.as_ref(),
+                features: &features,
+                caller: connection.caller().principal.as_ref(),
+                connection: &|| Some(Arc::clone(connection)),
+                parts,
+            };
+            serving.check_scopes_of_body(&message)?;
         }
         drop(session);
         match inbox.post(charge.with(message)).await {
@@ -389,6 +396,13 @@ impl LegacySse {
             deadline: deadline.clone(),
             _permit: permit,
         };
+        #[cfg(feature = "auth")]
+        if let Some(deadline) = &deadline {
+            // The answers to calls that have begun come by this stream alone.
+            let connection = Arc::clone(session.session.connection());
+            let busy = move || !connection.in_flight().is_empty() || connection.outbox.unsent() > 0;
+            deadline.put_off_while(busy);
+        }
         #[cfg(feature = "auth")]
         let response = response.map(|body| body.until(deadline.as_ref()));
         if self.sessions.keep(&id, session) {

@@ -37,4 +37,4 @@ pub(super) use run::{
     check_access, check_batch, check_head, check_message, check_session, is_modern,
 };
 #[cfg(feature = "auth")]
-pub(super) use token::{admit, check_scopes, check_scopes_of_body};
+pub(super) use token::{Serving, admit};

@@ -1,5 +1,7 @@
 //! The access token of a request: whether it lets the request in, and is enough for what its message names.
 
+use std::sync::Arc;
+
 use http::{StatusCode, request::Parts};
 use oxmcp_auth::ScopeSet;
 use oxmcp_json::Cursor;
@@ -15,7 +17,8 @@ use crate::{
         protection::ProtectedResource,
         server::response::{self, Refused},
     },
-    server::Features,
+    server::{Features, needed_scopes},
+    session::{connection::Connection, principal::Principal},
 };
 
 /// Lets a request in that comes from where it may, and bears a token that the resource takes. Its extensions say then who has
@@ -41,64 +44,71 @@ pub(in crate::http::server) async fn admit(
     guard.admit(parts).await
 }
 
-/// Whether the token of a request is enough for its message.
-///
-/// # Errors
-/// How it is refused.
-pub(in crate::http::server) fn check_scopes(
-    resource: Option<&ProtectedResource>,
-    features: &Features,
-    parts: &Parts,
-    message: &Envelope<'_, RequestParams<'_>>,
-) -> Result<(), Refused> {
-    check(resource, parts, &features.needed_scopes(message))
+/// A message that is to be served, as far as it decides what its caller sees.
+pub(in crate::http::server) struct Serving<'a> {
+    pub(in crate::http::server) resource: Option<&'a ProtectedResource>,
+    pub(in crate::http::server) features: &'a Features,
+    /// The caller that handlers see.
+    pub(in crate::http::server) caller: Option<&'a Principal>,
+    /// A connection like the one that the message is to arrive on.
+    pub(in crate::http::server) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
+    pub(in crate::http::server) parts: &'a Parts,
 }
 
-/// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
-/// is no message needs nothing, and is answered as such; but of an array that cannot be read to its end nobody knows what it needs.
-///
-/// # Errors
-/// How it is refused.
-pub(in crate::http::server) fn check_scopes_of_body(
-    resource: Option<&ProtectedResource>,
-    features: &Features,
-    parts: &Parts,
-    body: &[u8],
-) -> Result<(), Refused> {
-    let mut needed = ScopeSet::new();
-    let mut add = |message: &str| {
-        let mut params = RequestParams::UNREAD;
-        if let Ok(message) = Envelope::parse_str(message, &mut params) {
-            needed = needed.union(&features.needed_scopes(&message));
+impl Serving<'_> {
+    /// Whether the token of a request is enough for its message.
+    ///
+    /// # Errors
+    /// How it is refused.
+    pub(in crate::http::server) fn check_scopes(
+        &self,
+        message: &Envelope<'_, RequestParams<'_>>,
+    ) -> Result<(), Refused> {
+        self.check(&self.needed_scopes(message))
+    }
+
+    /// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
+    /// is no message needs nothing, and is answered as such; but of an array that cannot be read to its end nobody knows what it
+    /// needs.
+    ///
+    /// # Errors
+    /// How it is refused.
+    pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
+        let mut needed = ScopeSet::new();
+        let mut add = |message: &str| {
+            let mut params = RequestParams::UNREAD;
+            if let Ok(message) = Envelope::parse_str(message, &mut params) {
+                needed = needed.union(&self.needed_scopes(&message));
+            }
+        };
+        let text = str::from_utf8(body).unwrap_or_default();
+        if body.trim_ascii_start().first() == Some(&b'[') {
+            let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
+                add(cursor.value()?.get());
+                Ok(())
+            });
+            array.map_err(|_| unreadable_array())?;
+        } else {
+            add(text);
         }
-    };
-    let text = str::from_utf8(body).unwrap_or_default();
-    if body.trim_ascii_start().first() == Some(&b'[') {
-        let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
-            add(cursor.value()?.get());
-            Ok(())
-        });
-        array.map_err(|_| unreadable_array())?;
-    } else {
-        add(text);
+        self.check(&needed)
     }
-    check(resource, parts, &needed)
-}
 
-fn check(
-    resource: Option<&ProtectedResource>,
-    parts: &Parts,
-    needed: &ScopeSet,
-) -> Result<(), Refused> {
-    if needed.is_empty() {
-        return Ok(());
+    fn needed_scopes(&self, message: &Envelope<'_, RequestParams<'_>>) -> ScopeSet {
+        needed_scopes(self.features, self.caller, self.connection, message)
     }
-    let guard = resource.and_then(|resource| resource.guard().ok());
-    let guard = guard.ok_or_else(|| {
-        let why = Error::invalid_request(format!(
-            "this needs the scopes {needed}, and the endpoint takes no access tokens (StreamableHttp::protect)"
-        ));
-        response::refuse(StatusCode::FORBIDDEN, None, &why)
-    })?;
-    guard.check_operation(parts, needed)
+
+    fn check(&self, needed: &ScopeSet) -> Result<(), Refused> {
+        if needed.is_empty() {
+            return Ok(());
+        }
+        let guard = self.resource.and_then(|resource| resource.guard().ok());
+        let guard = guard.ok_or_else(|| {
+            let why = Error::invalid_request(format!(
+                "this needs the scopes {needed}, and the endpoint takes no access tokens (StreamableHttp::protect)"
+            ));
+            response::refuse(StatusCode::FORBIDDEN, None, &why)
+        })?;
+        guard.check_operation(self.parts, needed)
+    }
 }

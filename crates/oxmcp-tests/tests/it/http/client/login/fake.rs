@@ -1,11 +1,12 @@
 //! An MCP server and a strict authorization server, without sockets, with a switch for each fault.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use ::http::{Method, Request, Response};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use oxmcp::{
     Result,
@@ -16,8 +17,10 @@ use tokio::task::yield_now;
 
 use super::{MCP, REDIRECT};
 
-const AS: &str = "https://as.example";
-const TOKEN: &str = "https://as.example/token";
+pub(super) const AS: &str = "https://as.example";
+const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
+pub(super) const TOKEN: &str = "https://as.example/token";
+const REVOKE: &str = "https://as.example/revoke";
 const MOVED: &str = "https://as.example/moved";
 
 /// The client's way to both servers. Clones lead to the same.
@@ -35,10 +38,14 @@ pub(super) struct Fake {
     /// The codes that were given, with what their request said.
     codes: Vec<Code>,
     issued: usize,
+    /// The keys that tokens are bound to (DPoP), for each token that is.
+    keys: BTreeMap<String, Value>,
     /// Seconds that tokens live.
     pub(super) expires_in: u64,
     /// The tools that need the scope of their name.
     pub(super) scoped: Vec<&'static str>,
+    /// The scopes that the client is registered for.
+    registered: BTreeSet<String>,
     /// Whether no token is good enough.
     pub(super) refuses_all: bool,
     /// Whether the authorization server answers with another's `state`.
@@ -51,6 +58,29 @@ pub(super) struct Fake {
     pub(super) has_moved: bool,
     /// Whether only tools want a token.
     pub(super) greets_all: bool,
+    /// The status of the endpoint that revokes tokens, where there is one.
+    pub(super) revokes: Option<u16>,
+    /// The tokens that tools were called with.
+    pub(super) seen: Vec<String>,
+    /// The clients that are registered.
+    known: BTreeSet<String>,
+    registrations: usize,
+    /// The redirect URI that clients must have.
+    pub(super) redirect: Option<String>,
+    /// The scope that every tool needs.
+    pub(super) needed: Option<String>,
+    /// The error of each refresh.
+    pub(super) refuses_refresh: Option<&'static str>,
+    /// Whether no refresh tokens are given.
+    pub(super) withholds_refresh: bool,
+    /// Whether neither server has metadata, so that the endpoints are at the MCP server's origin.
+    pub(super) hides: bool,
+    /// Whether the MCP server has another authorization server now.
+    pub(super) has_migrated: bool,
+    /// What is answered instead, at a URL.
+    pub(super) instead: BTreeMap<&'static str, (u16, String)>,
+    /// Parameters of the answer to the authorization request, instead of its own.
+    pub(super) answers: Option<&'static str>,
 }
 
 struct Code {
@@ -68,14 +98,28 @@ impl Web {
             refresh: None,
             codes: Vec::new(),
             issued: 0,
+            keys: BTreeMap::new(),
             expires_in: 3600,
             scoped: Vec::new(),
+            registered: BTreeSet::new(),
             refuses_all: false,
             breaks_state: false,
             withholds: false,
             is_down: false,
             has_moved: false,
             greets_all: false,
+            revokes: None,
+            seen: Vec::new(),
+            known: BTreeSet::new(),
+            registrations: 0,
+            redirect: Some(REDIRECT.to_owned()),
+            needed: None,
+            refuses_refresh: None,
+            withholds_refresh: false,
+            hides: false,
+            has_migrated: false,
+            instead: BTreeMap::new(),
+            answers: None,
         })))
     }
 
@@ -91,6 +135,10 @@ impl Web {
             .collect()
     }
 
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        self.fake().answer(request)
+    }
+
     /// A person who agrees: the authorization request as a browser makes it, and where it is redirected.
     pub(super) fn agree(&self, url: &str) -> String {
         self.fake().authorize(url)
@@ -101,7 +149,11 @@ impl HttpClient for Web {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         // Others are polled meanwhile.
         yield_now().await;
-        Ok(self.fake().answer(&request))
+        Ok(self.answer(&request).map(HttpBody::from))
+    }
+
+    fn authorization(&self) -> Option<String> {
+        Some(String::new())
     }
 }
 
@@ -136,13 +188,23 @@ fn decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn json_answer(status: u16, body: &Value) -> Response<HttpBody> {
-    let body = HttpBody::from(Bytes::from(body.to_string()));
+fn json_answer(status: u16, body: &Value) -> Response<Bytes> {
+    let body = Bytes::from(body.to_string());
     let response = Response::builder().status(status);
     response
         .header("content-type", "application/json")
         .body(body)
         .unwrap()
+}
+
+/// The key of a proof of possession. Proofs are checked where they are made.
+fn proven_key(request: &Request<Bytes>) -> Option<Value> {
+    let proof = request.headers().get("dpop")?.to_str().unwrap();
+    let (header, _) = proof.split_once('.').unwrap();
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap();
+    let header: Value = serde_json::from_slice(&header).unwrap();
+    assert!(header["jwk"]["d"].is_null());
+    Some(header["jwk"].clone())
 }
 
 fn scopes(text: &str) -> BTreeSet<String> {
@@ -161,52 +223,107 @@ impl Fake {
         "elsewhere".to_owned()
     }
 
+    /// Where the authorization server is.
+    fn origin(&self) -> &'static str {
+        match (self.hides, self.has_migrated) {
+            (true, _) => "https://mcp.example",
+            (_, true) => "https://as2.example",
+            _ => AS,
+        }
+    }
+
+    /// Forgets the clients that are registered.
+    pub(super) fn forget_clients(&mut self) {
+        self.known.clear();
+    }
+
     /// Ends the refresh token.
     pub(super) fn revoke(&mut self) {
         self.refresh = None;
     }
 
-    fn answer(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn answer(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let url = request.uri().to_string();
         let body = std::str::from_utf8(request.body()).unwrap();
+        if let Some((status, body)) = self.instead.get(url.as_str()) {
+            let body = Bytes::from(body.clone());
+            return Response::builder().status(*status).body(body).unwrap();
+        }
+        if self.hides && url.contains("/.well-known/") {
+            return json_answer(404, &json!({}));
+        }
+        let origin = self.origin();
+        let url = match url.strip_prefix(origin) {
+            Some(path) if url != MCP && path != RESOURCE_METADATA => format!("{AS}{path}"),
+            _ => {
+                assert!(!self.hides || url == MCP, "{url} is asked");
+                url
+            }
+        };
         match url.as_str() {
             MCP => self.mcp(request),
             "https://mcp.example/.well-known/oauth-protected-resource/mcp" => {
                 self.log.push("resource metadata".to_owned());
                 json_answer(
                     200,
-                    &json!({"resource": MCP, "authorization_servers": [AS]}),
+                    &json!({"resource": MCP, "authorization_servers": [origin], "scopes_supported": self.scoped}),
                 )
             }
             "https://as.example/.well-known/oauth-authorization-server" => {
                 self.log.push("metadata".to_owned());
-                let metadata = json!({
-                    "issuer": AS,
-                    "authorization_endpoint": "https://as.example/authorize",
-                    "token_endpoint": if self.has_moved { MOVED } else { TOKEN },
-                    "registration_endpoint": "https://as.example/register",
+                let mut metadata = json!({
+                    "issuer": origin,
+                    "authorization_endpoint": format!("{origin}/authorize"),
+                    "token_endpoint": format!("{origin}/{}", if self.has_moved { "moved" } else { "token" }),
+                    "registration_endpoint": format!("{origin}/register"),
                     "code_challenge_methods_supported": ["S256"],
                     "token_endpoint_auth_methods_supported": ["none"],
                     "authorization_response_iss_parameter_supported": true,
                 });
+                if self.revokes.is_some() {
+                    metadata["revocation_endpoint"] = REVOKE.into();
+                }
                 json_answer(200, &metadata)
             }
             "https://as.example/register" => {
                 self.log.push("register".to_owned());
                 let metadata: Value = serde_json::from_str(body).unwrap();
-                assert_eq!(metadata["redirect_uris"], json!([REDIRECT]));
-                json_answer(201, &json!({"client_id": "registered"}))
+                if let Some(redirect) = &self.redirect {
+                    assert_eq!(metadata["redirect_uris"], json!([redirect]));
+                }
+                self.registered = scopes(metadata["scope"].as_str().unwrap());
+                self.registrations += 1;
+                let id = format!("registered-{}", self.registrations);
+                self.known.insert(id.clone());
+                json_answer(201, &json!({"client_id": id}))
             }
+            REVOKE => {
+                let get = parameters(body);
+                assert!(self.known.contains(&get("client_id")));
+                let status = self.revokes.unwrap();
+                self.log.push(format!("revoke {}", get("token_type_hint")));
+                if status == 200 {
+                    let token = get("token");
+                    self.refresh.take_if(|(good, _)| *good == token);
+                }
+                json_answer(status, &json!({}))
+            }
+            "https://as.example/.well-known/openid-configuration" => json_answer(404, &json!({})),
             TOKEN if self.has_moved => json_answer(503, &json!({})),
-            TOKEN | MOVED => self.token(body),
+            TOKEN | MOVED => self.token(body, proven_key(request)),
             _ => panic!("{url} is asked"),
         }
     }
 
-    fn mcp(&mut self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn mcp(&mut self, request: &Request<Bytes>) -> Response<Bytes> {
         let header = request.headers().get("authorization");
         let header = header.map(|it| it.to_str().unwrap()).unwrap_or_default();
-        let token = header.strip_prefix("Bearer ").unwrap_or_default();
+        let (scheme, token) = header.split_once(' ').unwrap_or_default();
+        if let Some(key) = self.keys.get(token) {
+            assert_eq!((scheme, proven_key(request).as_ref()), ("DPoP", Some(key)));
+        } else {
+            assert!(matches!(scheme, "" | "Bearer"), "{scheme}");
+        }
         let challenge = |status: u16, challenge: &str| {
             let mut response = json_answer(status, &json!({}));
             let challenge = challenge.parse().unwrap();
@@ -229,9 +346,12 @@ impl Fake {
         }
         let message: Value = serde_json::from_slice(request.body()).unwrap();
         let tool = message["params"]["name"].as_str().unwrap_or_default();
-        if self.scoped.contains(&tool) && !has.contains(tool) {
+        let needed = self.needed.as_deref();
+        let needed = self.scoped.contains(&tool).then_some(tool).or(needed);
+        let is_call = !tool.is_empty();
+        if let Some(scope) = needed.filter(|scope| is_call && !has.contains(*scope)) {
             self.log.push("mcp 403".to_owned());
-            let value = format!(r#"Bearer error="insufficient_scope", scope="{tool}""#);
+            let value = format!(r#"Bearer error="insufficient_scope", scope="{scope}""#);
             return challenge(403, &value);
         }
         let result = match message["method"].as_str().unwrap() {
@@ -240,12 +360,17 @@ impl Fake {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "fake", "version": "1"},
             }),
-            "tools/call" => json!({"content": []}),
+            "tools/call" => {
+                self.seen.push(token.to_owned());
+                json!({"content": []})
+            }
+            "tools/list" => {
+                self.log.push(format!("mcp list by {token}"));
+                let tool = json!({"name": token, "inputSchema": {"type": "object"}});
+                json!({"tools": [tool], "ttlMs": 600_000, "cacheScope": "private"})
+            }
             _ => {
-                return Response::builder()
-                    .status(202)
-                    .body(Bytes::new().into())
-                    .unwrap();
+                return Response::builder().status(202).body(Bytes::new()).unwrap();
             }
         };
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -254,11 +379,15 @@ impl Fake {
 
     fn authorize(&mut self, url: &str) -> String {
         let (endpoint, query) = url.split_once('?').unwrap();
-        assert_eq!(endpoint, "https://as.example/authorize");
+        let origin = self.origin();
+        assert_eq!(endpoint, format!("{origin}/authorize"));
         let get = parameters(query);
         self.log.push(format!("authorize {}", get("scope")));
+        let is_registered = scopes(&get("scope")).is_subset(&self.registered);
+        assert!(is_registered || !self.known.contains(&get("client_id")));
         assert_eq!(get("response_type"), "code");
-        assert_eq!(get("redirect_uri"), REDIRECT);
+        let redirect = get("redirect_uri");
+        assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
         assert_eq!(get("resource"), MCP);
         assert_eq!(get("code_challenge_method"), "S256");
         self.issued += 1;
@@ -274,10 +403,16 @@ impl Fake {
         } else {
             get("state")
         };
-        format!("{REDIRECT}?code={code}&state={state}&iss=https%3A%2F%2Fas.example")
+        if let Some(answers) = self.answers {
+            return format!("{redirect}?state={state}&{answers}");
+        }
+        if self.hides {
+            return format!("{redirect}?code={code}&state={state}");
+        }
+        format!("{redirect}?code={code}&state={state}&iss={origin}")
     }
 
-    fn token(&mut self, body: &str) -> Response<HttpBody> {
+    fn token(&mut self, body: &str, key: Option<Value>) -> Response<Bytes> {
         let get = parameters(body);
         let grant = get("grant_type");
         self.log.push(grant.clone());
@@ -286,6 +421,9 @@ impl Fake {
             return json_answer(503, &json!({}));
         }
         let refused = |error: &str| json_answer(400, &json!({"error": error}));
+        if !self.known.contains(&get("client_id")) {
+            return json_answer(401, &json!({"error": "invalid_client"}));
+        }
         let scopes = if grant == "authorization_code" {
             let place = self.codes.iter().position(|it| it.code == get("code"));
             let Some(place) = place else {
@@ -293,14 +431,20 @@ impl Fake {
             };
             let code = self.codes.remove(place);
             assert_eq!(code.client, get("client_id"));
-            assert_eq!(get("redirect_uri"), REDIRECT);
+            let redirect = get("redirect_uri");
+            assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
             assert!(is_verified(&get("code_verifier"), &code.challenge));
             let granted = if self.withholds { 1 } else { usize::MAX };
             code.scopes.into_iter().take(granted).collect()
         } else {
+            if let Some(error) = self.refuses_refresh {
+                return refused(error);
+            }
             // A token that was used is used by a thief: all of its family end.
             let good = self.refresh.take();
-            let Some((_, scopes)) = good.filter(|(good, _)| *good == get("refresh_token")) else {
+            let is_good =
+                |good: &str| good == get("refresh_token") && self.keys.get(good) == key.as_ref();
+            let Some((_, scopes)) = good.filter(|(good, _)| is_good(good)) else {
                 self.expire();
                 return refused("invalid_grant");
             };
@@ -313,9 +457,17 @@ impl Fake {
         );
         self.good.push((access.clone(), scopes.clone()));
         self.refresh = Some((refresh.clone(), scopes));
+        let token_type = if let Some(key) = key {
+            let tokens = [access.clone(), refresh.clone()];
+            self.keys.extend(tokens.map(|it| (it, key.clone())));
+            "DPoP"
+        } else {
+            "Bearer"
+        };
+        let refresh = (!self.withholds_refresh).then_some(refresh);
         let answer = json!({
             "access_token": access,
-            "token_type": "Bearer",
+            "token_type": token_type,
             "expires_in": self.expires_in,
             "refresh_token": refresh,
         });

@@ -5,7 +5,7 @@ use oxmcp::http::{Login, MemoryTokenStore, TokenStore};
 
 use super::*;
 
-const WHOLE: [&str; 5] = [
+pub(super) const WHOLE: [&str; 5] = [
     "resource metadata",
     "metadata",
     "register",
@@ -214,7 +214,8 @@ async fn a_login_that_another_program_makes_is_found() {
     web.fake().greets_all = true;
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     let endpoint = endpoint.standalone_stream(false);
-    let endpoint = endpoint.login(Login::non_interactive().store(store.clone()));
+    let login = Login::non_interactive().store(store.clone());
+    let endpoint = endpoint.login(login.http_client(web.clone()));
     let session = client().connect(endpoint).await.unwrap();
     assert!(call(&session, "add").await.unwrap_err().is_authorization());
     connect(&web, agreeing(&web).store(store)).await.unwrap();

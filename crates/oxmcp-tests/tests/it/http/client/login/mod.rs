@@ -1,14 +1,21 @@
 //! Logins, against a strict authorization server without sockets.
 
 mod authorizers;
+mod begun;
+mod caches;
+mod clients;
 mod fake;
 mod flights;
+mod messages;
+mod persons;
+mod refreshes;
 mod refusals;
+mod token_store;
 
 use oxmcp::{
     Client, ClientSession, Error, Result, Revision,
     auth::AuthError,
-    http::{Endpoint, Login},
+    http::{Endpoint, HttpClient, Login},
 };
 use serde_json::json;
 
@@ -26,10 +33,11 @@ fn agreeing(web: &Web) -> Login {
     })
 }
 
-async fn connect(web: &Web, login: Login) -> Result<ClientSession> {
+async fn connect(web: &(impl HttpClient + Clone), login: Login) -> Result<ClientSession> {
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     // Its GET would log in, too.
-    let endpoint = endpoint.standalone_stream(false).login(login);
+    let endpoint = endpoint.standalone_stream(false);
+    let endpoint = endpoint.login(login.http_client(web.clone()));
     let session = client().connect(endpoint).await?;
     // What belongs to connecting is served before it.
     call(&session, "add").await?;
@@ -42,6 +50,11 @@ fn client() -> Client {
 
 async fn call(session: &ClientSession, tool: &str) -> Result<()> {
     session.call_tool(tool, json!({})).await.map(drop)
+}
+
+/// The number of requests that had this word or two for their name.
+fn count(asked: &[String], name: &str) -> usize {
+    asked.iter().filter(|it| it.starts_with(name)).count()
 }
 
 /// What a login failed with.

@@ -49,6 +49,22 @@ async fn a_refusal_without_a_login_says_what_the_server_wants() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn want_of_scopes_says_so_without_a_login() {
+    let web = Web::new();
+    web.fake().needed = Some("write".to_owned());
+    let token = web.fake().grant();
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    let endpoint = endpoint.bearer_token(token).standalone_stream(false);
+    let session = client().connect(endpoint).await.unwrap();
+    let error = call(&session, "add").await.unwrap_err();
+    assert_eq!(error.http_status(), Some(403));
+    assert_eq!(
+        error.www_authenticate(),
+        Some(r#"Bearer error="insufficient_scope", scope="write""#)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_to_another_request_gets_no_token() {
     let web = Web::new();
     web.fake().breaks_state = true;

@@ -1,15 +1,22 @@
-//! Stores of credentials.
+//! The trait of stores of credentials.
 
-use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
+use std::{fmt, future::Future};
 
 use futures_core::future::BoxFuture;
+use futures_util::TryFutureExt;
 use oxmcp_auth::{Secret, client::CredentialKey};
 
-use crate::{error::Result, sync::Mutex};
+use crate::error::{Error, Result};
 
 /// Where the credentials of logins are kept: by user, issuer and resource. What is kept is secret, and opaque to the store.
 ///
-/// [`MemoryTokenStore`] forgets them with the process.
+/// | | |
+/// |---|---|
+/// | [`MemoryTokenStore`](super::MemoryTokenStore) | forgets them with the process |
+/// | [`FileTokenStore`](super::FileTokenStore) | files that the user of the machine alone can read |
+/// | `KeyringTokenStore`, with the feature `keyring` | files that are sealed with a key which the operating system keeps |
+///
+/// A store of your own, as in the database of a web server, is held against [the contract](crate::testing::token_store_contract).
 pub trait TokenStore: Send + Sync + 'static {
     /// What is kept under a key.
     ///
@@ -79,59 +86,10 @@ impl fmt::Debug for TokenStoreLock {
     }
 }
 
-/// Credentials in memory. Clones share them.
-///
-/// ```
-/// use oxmcp::http::{Endpoint, Login, MemoryTokenStore};
-///
-/// let store = MemoryTokenStore::new();
-/// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::non_interactive().store(store.clone()));
-/// # let _ = endpoint;
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct MemoryTokenStore {
-    kept: Arc<Mutex<BTreeMap<CredentialKey, Secret>>>,
-    /// One lock is enough for all keys of a process.
-    lock: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl MemoryTokenStore {
-    /// An empty store.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl TokenStore for MemoryTokenStore {
-    async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
-        Ok(self.kept.lock().get(key).cloned())
-    }
-
-    async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
-        self.kept.lock().insert(key.clone(), text);
-        Ok(())
-    }
-
-    async fn remove(&self, key: &CredentialKey) -> Result<()> {
-        self.kept.lock().remove(key);
-        Ok(())
-    }
-
-    async fn lock(&self, _: &CredentialKey) -> Result<TokenStoreLock> {
-        Ok(TokenStoreLock::new(
-            Arc::clone(&self.lock).lock_owned().await,
-        ))
-    }
-
-    async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
-        let all = self.kept.lock();
-        Ok(all.keys().filter(|it| it.user == user).cloned().collect())
-    }
-}
-
 /// A [`TokenStore`] as a trait object.
-pub(super) trait DynTokenStore: Send + Sync {
+pub(in crate::http::client::login) trait DynTokenStore:
+    Send + Sync
+{
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>>;
     fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, Result<()>>;
     fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<()>>;
@@ -139,24 +97,30 @@ pub(super) trait DynTokenStore: Send + Sync {
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>>;
 }
 
+/// The errors are those of logins, whatever the store says: one of I/O would be taken for the network's, and repeated.
 impl<S: TokenStore> DynTokenStore for S {
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>> {
-        Box::pin(self.load(key))
+        Box::pin(self.load(key).map_err(of_store))
     }
 
     fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.save(key, text))
+        Box::pin(self.save(key, text).map_err(of_store))
     }
 
     fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.remove(key))
+        Box::pin(self.remove(key).map_err(of_store))
     }
 
     fn lock_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<TokenStoreLock>> {
-        Box::pin(self.lock(key))
+        Box::pin(self.lock(key).map_err(of_store))
     }
 
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>> {
-        Box::pin(self.keys(user))
+        Box::pin(self.keys(user).map_err(of_store))
     }
+}
+
+fn of_store(error: Error) -> Error {
+    let text = format!("the store of logins failed: {}", error.message());
+    Error::failed_login(text, error)
 }

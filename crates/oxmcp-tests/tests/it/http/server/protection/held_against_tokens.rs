@@ -13,10 +13,8 @@ use oxmcp::{
 use serde_json::json;
 use tower::ServiceExt;
 
-use crate::http::server::{
-    peer::{builder, json, modern_builder, send},
-    protection::{Issuer, URL, bearing, call, open, read_to_end, refusal},
-};
+use super::issuer::{Issuer, URL, bearing, call, open, read_to_end, refusal};
+use crate::http::server::peer::{builder, json, modern_builder, send};
 use crate::support::{modern, request};
 
 #[tokio::test]

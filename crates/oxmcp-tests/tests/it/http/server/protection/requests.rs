@@ -1,194 +1,33 @@
-//! Endpoints that demand access tokens.
+//! Requests of endpoints that demand access tokens.
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::Ordering,
     time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, request::Builder};
+use http::{Method, Request, StatusCode, request::Builder};
 use http_body_util::{BodyExt, Full};
 use oxmcp::{
-    Error, Prompt, RequestContext, Resource, ResourceTemplate, Result, Server, Tool,
+    RequestContext, Tool,
     auth::{
-        AuthError, Challenge, ScopeSet, Secret, UnixTime,
+        AuthError, ScopeSet, Secret,
         dpop::{Proof, ProofKey, ProofVerifier},
-        jose::{Algorithm, SigningKey},
         server::{Introspection, TrustedIssuer, VerifiedToken},
     },
-    http::{HttpBody, HttpClient, LegacySse, Principal, ProtectedResource, StreamableHttp},
+    http::{LegacySse, Principal, ProtectedResource, StreamableHttp},
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep, timeout};
 use tower::ServiceExt;
 
-use crate::http::mounts::{Target, mounts};
-use crate::http::server::peer::{Session, builder, header, json, modern_builder, send};
-use crate::support::{add, modern, request};
-
-pub(super) const URL: &str = "https://mcp.example.com/mcp";
-const ISSUER: &str = "https://auth.example.com";
-const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
-
-/// An authorization server as far as a resource server knows it: its metadata, its keys, and its word on tokens.
-#[derive(Clone)]
-pub(super) struct Issuer {
-    key: Arc<SigningKey>,
-    requests: Arc<AtomicUsize>,
-    is_down: bool,
-}
-
-impl Issuer {
-    pub(super) fn new() -> Self {
-        let key = SigningKey::generate(Algorithm::Es256).unwrap();
-        Self {
-            key: Arc::new(key.with_key_id("one")),
-            requests: Arc::default(),
-            is_down: false,
-        }
-    }
-
-    pub(super) fn resource(&self) -> ProtectedResource {
-        ProtectedResource::new(URL)
-            .issuer(TrustedIssuer::new(ISSUER))
-            .http_client(self.clone())
-    }
-
-    pub(super) fn claims(scope: &str) -> Value {
-        let now = UnixTime::from(SystemTime::now()).seconds();
-        json!({
-            "iss": ISSUER, "aud": URL, "sub": "ann", "client_id": "editor", "scope": scope,
-            "iat": now, "exp": now + 300,
-        })
-    }
-
-    /// A token that ends after so many seconds.
-    pub(super) fn ending(&self, seconds: u64) -> String {
-        let mut claims = Self::claims("mcp");
-        claims["exp"] = json!(claims["iat"].as_u64().unwrap() + seconds);
-        self.sign(&claims)
-    }
-
-    pub(super) fn sign(&self, claims: &Value) -> String {
-        self.key.sign("at+jwt", claims).unwrap()
-    }
-
-    pub(super) fn token(&self, scope: &str) -> String {
-        self.sign(&Self::claims(scope))
-    }
-}
-
-impl HttpClient for Issuer {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        // Others come meanwhile.
-        tokio::task::yield_now().await;
-        if self.is_down {
-            return Err(Error::unreachable("the secret reason"));
-        }
-        let body = match request.uri().path() {
-            "/.well-known/oauth-authorization-server" => {
-                json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"})
-            }
-            "/keys" => json!({"keys": [self.key.public_jwk()]}),
-            "/introspect" => {
-                let is_active = request.body().starts_with(b"token=opaque");
-                json!({"active": is_active, "aud": URL, "sub": "ann", "scope": "mcp"})
-            }
-            _ => return Ok(with_status(StatusCode::NOT_FOUND, json!({}))),
-        };
-        Ok(with_status(StatusCode::OK, body))
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
-fn with_status(status: StatusCode, body: Value) -> Response<HttpBody> {
-    let mut response = Response::new(HttpBody::from(Bytes::from(body.to_string())));
-    *response.status_mut() = status;
-    response
-}
-
-/// A server that says who is calling, and has something of each kind that needs a scope.
-fn files() -> Server {
-    let whoami = Tool::new(
-        "whoami",
-        "Say who is calling",
-        |cx: RequestContext| async move {
-            let token = cx.principal().and_then(Principal::token);
-            token.map_or_else(
-                || "nobody".to_owned(),
-                |token| {
-                    format!(
-                        "{} may {}",
-                        token.subject.as_deref().unwrap_or("?"),
-                        token.scopes
-                    )
-                },
-            )
-        },
-    );
-    Server::new("files", "1.0.0")
-        .tool(add())
-        .tool(whoami)
-        .tool(Tool::new("write", "Write", || async { "written" }).scopes("files:write"))
-        .prompt(Prompt::new("review", "Review", || async { "look" }).scopes("files:read"))
-        .resource(Resource::text("file:///open", "open", "open"))
-        .resource(Resource::text("file:///shut", "shut", "shut").scopes("files:read"))
-        .resource_template(
-            ResourceTemplate::new(
-                "file:///{name}",
-                "any",
-                |_: HashMap<String, String>| async { "any" },
-            )
-            .scopes("files:any"),
-        )
-        .subscriptions()
-}
-
-fn endpoint(resource: &ProtectedResource) -> StreamableHttp {
-    StreamableHttp::from(files()).protect(resource.clone())
-}
-
-pub(super) fn bearing(request: Builder, token: &str) -> Builder {
-    request.header("authorization", format!("Bearer {token}"))
-}
-
-pub(super) async fn call(
-    endpoint: &impl Target,
-    token: &str,
-    method: &str,
-    params: Value,
-) -> Response<oxmcp::http::ResponseBody> {
-    let message = modern(1, method, params);
-    let request = bearing(modern_builder(&message), token);
-    send(endpoint, request, message.to_string()).await
-}
-
-async fn whoami(endpoint: &impl Target, token: &str) -> (StatusCode, String) {
-    let params = json!({"name": "whoami", "arguments": {}});
-    let response = call(endpoint, token, "tools/call", params).await;
-    let status = response.status();
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    let body: Value = serde_json::from_slice(&body).unwrap();
-    let said = body
-        .pointer("/result/content/0/text")
-        .and_then(Value::as_str);
-    (status, said.unwrap_or_default().to_owned())
-}
-
-/// Status, code and scopes of a refusal.
-pub(super) fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, String, String) {
-    let challenges = Challenge::from_headers(response.headers());
-    let challenge = challenges.first().unwrap();
-    let metadata = format!("https://mcp.example.com{METADATA}");
-    assert_eq!(challenge.resource_metadata(), Some(&*metadata));
-    let text = |name| challenge.parameter(name).unwrap_or_default().to_owned();
-    (response.status().as_u16(), text("error"), text("scope"))
-}
+use super::issuer::{
+    ISSUER, Issuer, METADATA, URL, bearing, call, endpoint, files, open, read_to_end, refusal,
+    whoami,
+};
+use crate::http::mounts::mounts;
+use crate::http::server::peer::{builder, header, json, modern_builder, send};
+use crate::support::{modern, request};
 
 #[tokio::test]
 async fn a_client_without_a_token_is_told_where_to_get_one() {
@@ -447,18 +286,6 @@ async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
     assert_eq!(served.status(), StatusCode::OK);
 }
 
-/// A session in a revision, which `Session` names to be the newest: only its id is of use.
-pub(super) async fn open<T: Target>(endpoint: &T, token: &str, version: &str) -> Session<T> {
-    let initialize = crate::http::server::peer::initialize(version, json!({}));
-    let request = bearing(builder("POST"), token);
-    let opened = send(endpoint, request, initialize.to_string()).await;
-    assert_eq!(opened.status(), StatusCode::OK);
-    Session {
-        endpoint: endpoint.clone(),
-        id: header(opened.headers(), "mcp-session-id").to_owned(),
-    }
-}
-
 #[tokio::test]
 async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
     let issuer = Issuer::new();
@@ -539,8 +366,13 @@ async fn the_transport_of_2024_11_05_demands_the_same() {
         )
     );
     let more = issuer.token("files:write");
+    let write = write.replace("\"id\":1", "\"id\":2");
     let taken = respond(bearing(Request::post(uri), &more), &write).await;
     assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    // Of what was refused the stream says nothing.
+    let next = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    let next = String::from_utf8(next.to_vec()).unwrap();
+    assert!(next.contains("\"id\":2"), "{next}");
 }
 
 #[tokio::test]
@@ -711,15 +543,6 @@ async fn streams(endpoint: &StreamableHttp, token: &str) -> [oxmcp::http::Respon
     [legacy.into_body(), modern.into_body()]
 }
 
-pub(super) async fn read_to_end(mut body: oxmcp::http::ResponseBody) -> String {
-    let mut text = String::new();
-    while let Some(frame) = body.frame().await {
-        let data = frame.unwrap().into_data().unwrap();
-        text.push_str(std::str::from_utf8(&data).unwrap());
-    }
-    text
-}
-
 #[tokio::test(start_paused = true)]
 async fn streams_that_clients_listen_to_end_with_their_token() {
     let issuer = Issuer::new();
@@ -728,7 +551,7 @@ async fn streams_that_clients_listen_to_end_with_their_token() {
         let text = read_to_end(body).await;
         assert!(text.ends_with("retry: 100\n\n"), "{text}");
     }
-    let kept = crate::http::server::protection::endpoint(&issuer.resource().keep_streams());
+    let kept = super::issuer::endpoint(&issuer.resource().keep_streams());
     let bodies = streams(&kept, &issuer.ending(5)).await;
     let ends = futures_util::future::select_all(bodies.map(|body| Box::pin(read_to_end(body))));
     assert!(timeout(Duration::from_secs(600), ends).await.is_err());

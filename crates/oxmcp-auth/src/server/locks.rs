@@ -1,0 +1,31 @@
+//! Locks without poisoning: what they guard is changed in steps between which nothing can panic.
+
+use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+
+/// A mutex whose lock is had after a panic, too.
+#[derive(Debug, Default)]
+pub(super) struct Mutex<T>(sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A lock for many readers or one writer, likewise.
+#[derive(Debug, Default)]
+pub(super) struct RwLock<T>(sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self(sync::RwLock::new(value))
+    }
+
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

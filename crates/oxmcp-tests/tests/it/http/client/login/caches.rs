@@ -1,0 +1,70 @@
+//! Tests of the cache: what one login was told, no other one sees.
+
+use oxmcp::http::MemoryTokenStore;
+
+use super::*;
+
+async fn tools(session: &ClientSession) -> String {
+    let tools = session.tools().all().await.unwrap();
+    tools[0].name.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_in_mid_session_leaves_what_the_one_before_was_told() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    let first = tools(&session).await;
+    assert_eq!(tools(&session).await, first);
+    assert_eq!(count(&web.fake().log, "mcp list"), 1, "it is cached");
+    // A refresh is the same login.
+    web.fake().expire();
+    call(&session, "add").await.unwrap();
+    assert_eq!(tools(&session).await, first);
+    web.fake().expire();
+    web.fake().revoke();
+    call(&session, "add").await.unwrap();
+    assert_ne!(
+        tools(&session).await,
+        first,
+        "somebody else may have logged in"
+    );
+    assert_eq!(count(&web.fake().log, "mcp list"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_belongs_to_the_login_that_it_came_for() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().revoke();
+    // The list is asked for by one login, and answered to the next.
+    let list = tools(&session).await;
+    assert_eq!(tools(&session).await, list);
+    assert_eq!(
+        count(&web.fake().log, "mcp list"),
+        2,
+        "{:?}",
+        web.fake().log
+    );
+    assert_eq!(tools(&session).await, list);
+    assert_eq!(count(&web.fake().log, "mcp list"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_share_answers_within_one_login_alone() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ours = client();
+    let connect = async |user: &str| {
+        let login = agreeing(&web).user(user).store(store.clone());
+        let endpoint = Endpoint::new(MCP).http_client(web.clone());
+        let endpoint = endpoint.standalone_stream(false);
+        let endpoint = endpoint.login(login.http_client(web.clone()));
+        let session = ours.connect(endpoint).await.unwrap();
+        call(&session, "add").await.unwrap();
+        session
+    };
+    let ann = tools(&connect("ann").await).await;
+    assert_eq!(tools(&connect("ann").await).await, ann);
+    assert_eq!(count(&web.fake().log, "mcp list"), 1);
+    assert_ne!(tools(&connect("bob").await).await, ann);
+}

@@ -1,0 +1,145 @@
+//! Tests of who the client is: registered, forgotten, configured.
+
+use oxmcp::{
+    auth::{self, AuthErrorKind},
+    http::Login,
+};
+
+use super::*;
+use crate::http::client::login::fake::AS;
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_was_forgotten_is_registered_anew_once() {
+    for withholds_refresh in [false, true] {
+        let web = Web::new();
+        web.fake().withholds_refresh = withholds_refresh;
+        let session = connect(&web, agreeing(&web)).await.unwrap();
+        web.asked();
+        web.fake().expire();
+        web.fake().forget_clients();
+        call(&session, "add").await.unwrap();
+        let asked = web.asked();
+        assert_eq!(count(&asked, "register"), 1, "{asked:?}");
+        let grants = count(&asked, "refresh_token") + count(&asked, "authorization_code");
+        assert_eq!(grants, 2, "{asked:?}");
+        call(&session, "add").await.unwrap();
+        assert!(web.asked().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_refused_at_once_is_not_registered_again_and_again() {
+    let web = Web::new();
+    let forgetting = web.clone();
+    let login = Login::with_redirect(REDIRECT, move |url| {
+        let web = forgetting.clone();
+        async move {
+            web.fake().forget_clients();
+            Ok(web.agree(&url))
+        }
+    });
+    let error = connect(&web, login).await.unwrap_err();
+    assert_eq!(cause(&error).oauth_error(), Some("invalid_client"));
+    assert_eq!(count(&web.asked(), "register"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configured_client_that_is_not_known_is_named() {
+    let web = Web::new();
+    let own = auth::client::Client::new("configured")
+        .unwrap()
+        .issued_by(AS);
+    let error = connect(&web, agreeing(&web).client(own)).await.unwrap_err();
+    assert_eq!(cause(&error).oauth_error(), Some("invalid_client"));
+    for part in [
+        "https://as.example/token",
+        r#""configured""#,
+        "Check its id",
+    ] {
+        assert!(error.message().contains(part), "{error}");
+    }
+    assert_eq!(count(&web.asked(), "register"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_that_cannot_begin_is_not_left_out_the_next_time() {
+    use oxmcp::{Limits, transport::Transport};
+
+    let own = auth::client::Client::new("id")
+        .unwrap()
+        .with_secret("hunter2");
+    let endpoint = Endpoint::new(MCP).http_client(Web::new());
+    let mut endpoint = endpoint.login(Login::client_credentials(own));
+    for _ in 0..2 {
+        let error = endpoint.connect(&Limits::default()).await.err().unwrap();
+        assert!(error.message().contains("issued_by"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named() {
+    let web = Web::new();
+    web.fake().hides = true;
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    let fresh = ["register", "authorize base", "authorization_code"];
+    assert_eq!(web.asked(), fresh);
+    web.fake().expire();
+    call(&session, "add").await.unwrap();
+    assert_eq!(
+        web.asked(),
+        fresh,
+        "neither the client nor the refresh token"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_secret_goes_to_endpoints_that_nobody_has_named() {
+    let web = Web::new();
+    web.fake().hides = true;
+    let own = auth::client::Client::new("id")
+        .unwrap()
+        .with_secret("hunter2");
+    let login = Login::client_credentials(own.issued_by("https://mcp.example"));
+    let error = connect(&web, login).await.unwrap_err();
+    assert_eq!(cause(&error).kind(), AuthErrorKind::InteractionRequired);
+    assert!(error.message().contains("Login::issuer"), "{error}");
+    assert!(web.asked().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_authorization_server_gets_nothing_of_the_one_before() {
+    let web = Web::new();
+    let store = oxmcp::http::MemoryTokenStore::new();
+    let login = agreeing(&web).store(store.clone());
+    let session = connect(&web, login).await.unwrap();
+    web.asked();
+    web.fake().expire();
+    web.fake().forget_clients();
+    web.fake().has_migrated = true;
+    // The one before is gone: what would go there is refused.
+    let gone = (503, String::new());
+    web.fake().instead.insert("https://as.example/token", gone);
+    call(&session, "add").await.unwrap();
+    let asked = web.asked();
+    assert_eq!(count(&asked, "refresh_token"), 0, "{asked:?}");
+    let fresh = ["register", "authorize base", "authorization_code"];
+    assert_eq!(asked[asked.len() - 3..], fresh);
+    let keys = oxmcp::http::TokenStore::keys(&store, "").await.unwrap();
+    let issuers: Vec<_> = keys.iter().map(|it| it.issuer.as_str()).collect();
+    assert_eq!(issuers, ["https://as2.example"]);
+}
+
+#[tokio::test]
+async fn what_a_login_asks_goes_by_a_client_of_its_own() {
+    // Nothing listens there, and the endpoint's client answers for it.
+    let web = Web::new();
+    let mcp = "http://127.0.0.1:1/mcp";
+    let answer = (401, String::new());
+    web.fake().instead.insert(mcp, answer);
+    let endpoint = Endpoint::new(mcp).http_client(web.clone());
+    let endpoint = endpoint.login(agreeing(&web));
+    let error = client().connect(endpoint).await.unwrap_err();
+    assert!(error.is_authorization(), "{error}");
+    let place = "http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp could not be asked";
+    assert!(error.message().contains(place), "{error}");
+}

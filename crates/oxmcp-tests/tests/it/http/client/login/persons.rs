@@ -1,0 +1,188 @@
+//! Tests of the times at which a person is waited for.
+
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use oxmcp::http::{Login, MemoryTokenStore};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::yield_now,
+};
+
+use super::*;
+
+/// A person who may be away.
+#[derive(Clone, Default)]
+struct Person {
+    is_away: Arc<AtomicBool>,
+    /// How many pages were opened, and how many are open.
+    opened: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
+}
+
+/// A page, until it is given up.
+struct Page(Arc<AtomicUsize>);
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Person {
+    fn login(&self, web: &Web) -> Login {
+        let (person, web) = (self.clone(), web.clone());
+        Login::with_redirect(REDIRECT, move |url| {
+            let (person, web) = (person.clone(), web.clone());
+            async move {
+                person.opened.fetch_add(1, Relaxed);
+                person.open.fetch_add(1, Relaxed);
+                let _page = Page(Arc::clone(&person.open));
+                if person.is_away.load(Relaxed) {
+                    pending::<()>().await;
+                }
+                Ok(web.agree(&url))
+            }
+        })
+    }
+}
+
+async fn settle() {
+    for _ in 0..100 {
+        yield_now().await;
+    }
+}
+
+/// Makes a call that logs in, and gives it up while the person is away.
+async fn give_up(session: &ClientSession, person: &Person) {
+    let mut given_up = Box::pin(call(session, "add"));
+    while person.open.load(Relaxed) == 0 {
+        assert!(futures_util::poll!(&mut given_up).is_pending());
+        yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_ends_where_no_request_waits_for_it() {
+    let (web, person) = (Web::new(), Person::default());
+    let session = connect(&web, person.login(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().revoke();
+    person.is_away.store(true, Relaxed);
+    give_up(&session, &person).await;
+    settle().await;
+    assert_eq!(person.open.load(Relaxed), 0, "the page is given up");
+    assert_eq!(
+        person.opened.load(Relaxed),
+        2,
+        "and the notification of it opens no other"
+    );
+    person.is_away.store(false, Relaxed);
+    call(&session, "add").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_goes_on_for_the_others_that_wait() {
+    let (web, person) = (Web::new(), Person::default());
+    let session = connect(&web, person.login(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().revoke();
+    person.is_away.store(true, Relaxed);
+    let other = session.clone();
+    let mut other = Box::pin(async move { call(&other, "add").await });
+    assert!(futures_util::poll!(&mut other).is_pending());
+    give_up(&session, &person).await;
+    for _ in 0..100 {
+        assert!(futures_util::poll!(&mut other).is_pending());
+        yield_now().await;
+    }
+    assert_eq!(person.open.load(Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_logs_in_within_ten_minutes() {
+    let (web, person) = (Web::new(), Person::default());
+    person.is_away.store(true, Relaxed);
+    let error = connect(&web, person.login(&web)).await.unwrap_err();
+    assert_eq!(
+        cause(&error).kind(),
+        oxmcp::auth::AuthErrorKind::InteractionRequired
+    );
+    assert!(error.message().contains("600s"), "{error}");
+    assert_eq!(person.open.load(Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_no_token_any_more_opens_one_page() {
+    let (web, person) = (Web::new(), Person::default());
+    let session = connect(&web, person.login(&web)).await.unwrap();
+    web.fake().refuses_all = true;
+    for _ in 0..3 {
+        assert!(call(&session, "add").await.unwrap_err().is_unauthorized());
+    }
+    assert_eq!(person.opened.load(Relaxed), 2);
+    // Later it is worth another try.
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    web.fake().refuses_all = false;
+    web.fake().expire();
+    call(&session, "add").await.unwrap();
+}
+
+/// A browser on this machine that agrees to everything.
+fn browsing(web: &Web) -> Login {
+    let web = web.clone();
+    Login::with_loopback(move |url| {
+        let answer = web.agree(&url);
+        async move {
+            let authority = answer.split('/').nth(2).unwrap().to_owned();
+            let mut socket = TcpStream::connect(&authority).await?;
+            let target = &answer[answer.find("/callback").unwrap()..];
+            let request = format!("GET {target} HTTP/1.1\r\nhost: {authority}\r\n\r\n");
+            socket.write_all(request.as_bytes()).await?;
+            tokio::spawn(async move {
+                let mut page = String::new();
+                let _ = socket.read_to_string(&mut page).await;
+            });
+            Ok(())
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_registered_client_keeps_its_port_or_is_registered_anew() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    web.fake().redirect = None;
+    web.fake().withholds_refresh = true;
+    let log_in = async || {
+        web.fake().expire();
+        let login = browsing(&web).store(store.clone());
+        connect(&web, login).await.unwrap();
+        count(&web.asked(), "register")
+    };
+    assert_eq!(log_in().await, 1);
+    assert_eq!(log_in().await, 0, "the port is the same");
+    let port = port_of(&store).await;
+    let taken = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    assert_eq!(log_in().await, 1, "the port is taken");
+    drop(taken);
+    assert_ne!(port_of(&store).await, port);
+}
+
+/// The port that the client in a store is registered with.
+async fn port_of(store: &MemoryTokenStore) -> u16 {
+    use oxmcp::http::TokenStore;
+
+    let keys = store.keys("").await.unwrap();
+    let text = store.load(&keys[0]).await.unwrap().unwrap();
+    let credentials = oxmcp::auth::client::Credentials::from_json(&text).unwrap();
+    let client = credentials.client.unwrap();
+    let uri = client.redirect_uris().unwrap()[0].clone();
+    let port = uri.rsplit(':').next().unwrap().split('/').next();
+    port.unwrap().parse().unwrap()
+}

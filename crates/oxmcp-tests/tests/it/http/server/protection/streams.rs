@@ -1,0 +1,221 @@
+//! Streams and calls that outlast the tokens that they were opened with.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use oxmcp::{
+    Client, Resource, Result, Revision, Server, Tool,
+    auth::{
+        AuthError,
+        server::{Introspection, VerifiedToken},
+    },
+    http::{
+        Endpoint, HttpBody, HttpClient, LegacySse, ProtectedResource, ResponseBody, StreamableHttp,
+    },
+};
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tower::ServiceExt;
+
+use super::issuer::{ISSUER, Issuer, URL, bearing, call, endpoint, open, read_to_end, whoami};
+use crate::http::server::peer::send;
+
+/// The streams that a client listens to, opened with this token.
+async fn streams(endpoint: &StreamableHttp, token: &str) -> [ResponseBody; 2] {
+    let session = open(endpoint, token, "2025-11-25").await;
+    let legacy = send(endpoint, bearing(session.builder("GET"), token), "").await;
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let modern = call(endpoint, token, "subscriptions/listen", filter).await;
+    [legacy, modern].map(|response| {
+        assert_eq!(response.status(), StatusCode::OK);
+        response.into_body()
+    })
+}
+
+/// How many seconds the streams of a token last.
+async fn lifetimes(endpoint: &StreamableHttp, token: &str) -> [u64; 2] {
+    let opened = Instant::now();
+    let ends = streams(endpoint, token).await.map(|body| async move {
+        let end = timeout(Duration::from_secs(100_000), read_to_end(body)).await;
+        let text = end.expect("the stream does not end");
+        assert!(text.ends_with("retry: 100\n\n"), "{text}");
+        opened.elapsed().as_secs()
+    });
+    let [legacy, modern] = ends;
+    let (legacy, modern) = tokio::join!(legacy, modern);
+    [legacy, modern]
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_tokens_that_can_be_revoked_are_opened_anew_within_ten_minutes() {
+    let issuer = Issuer::new();
+    let introspection = Introspection::new(ISSUER, "https://auth.example.com/introspect");
+    let introspecting = ProtectedResource::new(URL)
+        .introspection(introspection)
+        .http_client(issuer.clone());
+    // Its issuer does not say when it ends, or says a day.
+    for token in ["opaque", "opaque-day"] {
+        assert_eq!(
+            lifetimes(&endpoint(&introspecting), token).await,
+            [600, 600],
+            "{token}"
+        );
+    }
+    // A JSON Web Token lives to its end.
+    let lifetimes = lifetimes(&endpoint(&issuer.resource()), &issuer.ending(3_000)).await;
+    assert!(
+        lifetimes.iter().all(|it| (3_058..=3_060).contains(it)),
+        "{lifetimes:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_revoked_ends_its_streams_within_ten_minutes() {
+    let is_revoked = Arc::new(AtomicBool::new(false));
+    let revoked = Arc::clone(&is_revoked);
+    let resource = ProtectedResource::new(URL).verify_with([ISSUER], move |_| {
+        let is_revoked = revoked.load(Ordering::Relaxed);
+        async move {
+            if is_revoked {
+                return Err(AuthError::invalid_token("the token was revoked"));
+            }
+            let mut token = VerifiedToken::new(ISSUER);
+            token.subject = Some("ann".to_owned());
+            Ok(token)
+        }
+    });
+    let endpoint = endpoint(&resource);
+    let open = streams(&endpoint, "token").await;
+    is_revoked.store(true, Ordering::Relaxed);
+    for stream in open {
+        let end = timeout(Duration::from_secs(601), read_to_end(stream)).await;
+        assert!(end.is_ok(), "the stream goes on");
+    }
+    assert_eq!(whoami(&endpoint, "token").await.0, StatusCode::UNAUTHORIZED);
+}
+
+/// The way from a client to an endpoint in the same process.
+#[derive(Clone)]
+enum InProcess {
+    Streamable(StreamableHttp),
+    Sse(LegacySse),
+}
+
+impl HttpClient for InProcess {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let (mut parts, body) = request.into_parts();
+        let host = HeaderValue::from_static("mcp.example.com");
+        parts.headers.insert("host", host);
+        let target = parts.uri.path_and_query().unwrap().as_str();
+        parts.uri = target.parse::<Uri>().unwrap();
+        let request = Request::from_parts(parts, Full::new(body));
+        let response = match self {
+            Self::Streamable(service) => service.clone().oneshot(request).await,
+            Self::Sse(service) => service.clone().oneshot(request).await,
+        };
+        let Ok(response) = response;
+        Ok(response.map(|body| {
+            HttpBody::new(stream::unfold(body, |mut body| async move {
+                let frame = body.frame().await?.unwrap();
+                Some((Ok(frame.into_data().unwrap()), body))
+            }))
+        }))
+    }
+}
+
+/// An endpoint of that revision which takes no token a second longer than it lives.
+fn serving(server: &Server, issuer: &Issuer, revision: Revision) -> InProcess {
+    let resource = issuer.resource().clock_skew(0);
+    let hosts = ["mcp.example.com"];
+    if revision == Revision::V2024_11_05 {
+        let sse = LegacySse::from(server.clone());
+        return InProcess::Sse(sse.allowed_hosts(hosts).protect(resource));
+    }
+    let streamable = StreamableHttp::from(server.clone());
+    InProcess::Streamable(streamable.allowed_hosts(hosts).protect(resource))
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
+    const WATCHED: &str = "file:///a";
+    for revision in Revision::ALL {
+        let slow = Tool::new("slow", "Take a while", || async {
+            sleep(Duration::from_secs(20)).await;
+            "done"
+        });
+        let server = Server::new("files", "1.0.0")
+            .tool(slow)
+            .resource(Resource::text(WATCHED, "a", "a"))
+            .subscriptions();
+        let issuer = Issuer::new();
+        let tokens = Arc::new(Mutex::new(0));
+        let (given, fresh) = (Arc::clone(&tokens), issuer.clone());
+        let endpoint = Endpoint::new(URL)
+            .http_client(serving(&server, &issuer, revision))
+            .bearer_token_from(move || {
+                *given.lock().unwrap() += 1;
+                // Whole seconds: it may end up to one earlier.
+                let token = fresh.ending(5);
+                async move { Ok(token) }
+            });
+        let client = Client::new("editor", "1.0.0").revisions([revision]);
+        let session = client.connect(endpoint).await.unwrap();
+        assert_eq!(session.revision(), revision);
+        let mut watch = session.watch_resource(WATCHED).await.unwrap();
+        let calling = session.call_tool("slow", json!({}));
+        let begun = Instant::now();
+        let calling = tokio::spawn(async move { calling.await.map(|it| it.to_text()) });
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let hearing = Arc::clone(&heard);
+        let listening = tokio::spawn(async move {
+            while watch.next().await.is_some() {
+                hearing.lock().unwrap().push(Instant::now());
+            }
+        });
+        let mut changed = Vec::new();
+        // Some fall into the moments in which streams end and are opened anew.
+        for tenth in (0..200).step_by(3) {
+            sleep_until(begun + Duration::from_millis(tenth * 100)).await;
+            server.resource_updated(WATCHED);
+            changed.push(Instant::now());
+        }
+        sleep(Duration::from_secs(3)).await;
+        let heard = heard.lock().unwrap().clone();
+        // While a stream is opened anew, one word stands for all that has changed.
+        for at in changed {
+            let in_time = at..at + Duration::from_secs(3);
+            let is_told = heard.iter().any(|it| in_time.contains(it));
+            assert!(is_told, "{revision}: the change after {:?}", at - begun);
+        }
+        listening.abort();
+        assert_eq!(calling.await.unwrap().unwrap(), "done", "{revision}");
+        assert!(*tokens.lock().unwrap() > 3, "{revision}");
+        // That of 2024-11-05 has ended by now with the last token that was posted with.
+        let closed = session.close().await;
+        assert_eq!(closed.is_ok(), revision != Revision::V2024_11_05);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_2024_11_05_ends_with_its_token_once_nothing_is_under_way() {
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0");
+    let InProcess::Sse(service) = serving(&server, &issuer, Revision::V2024_11_05) else {
+        panic!("it is the transport of that revision");
+    };
+    let request =
+        bearing(Request::get("/sse"), &issuer.ending(5)).header("host", "mcp.example.com");
+    let request = request.body(Full::<Bytes>::default()).unwrap();
+    let stream = service.oneshot(request).await.unwrap();
+    let end = timeout(Duration::from_secs(7), read_to_end(stream.into_body())).await;
+    assert!(end.unwrap().ends_with("retry: 100\n\n"));
+}

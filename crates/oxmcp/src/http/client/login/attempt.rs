@@ -1,0 +1,457 @@
+//! Logins of web back ends: begun by one request of a browser and finished by another, which may reach another process.
+
+use std::{
+    fmt, iter,
+    sync::{Arc, OnceLock, atomic::AtomicBool},
+};
+
+use http::{
+    HeaderMap, HeaderValue, Method,
+    header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE},
+};
+use oxmcp_auth::{
+    AuthError, Body, Challenge, Request, Response, ScopeSet, Secret, UnixTime,
+    client::{
+        AuthorizationAttempt, Client, Conversation, CredentialKey, Credentials, Refusal,
+        TokenRequest,
+    },
+    dpop::ProofKey,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    error::{Error, Result},
+    http::client::login::{
+        failure::{explain, is_unknown_client},
+        fetch::{Fetch, now},
+        flow::{Flow, Waiters},
+        settings::{Grant, Login},
+        stored::server_url,
+    },
+    logged::Logged,
+    session::sealing::{self, Bound, Refused, random},
+    transport::traits::PersonWaits,
+};
+
+/// How many seconds a person may take to log in.
+const LIFETIME: u64 = 600;
+/// Characters of a sealed attempt that are opened.
+const MAX_SEALED: usize = 64 << 10;
+
+/// An attempt to log in: the page to send the user's browser to, and what is kept until it comes back.
+#[derive(Clone)]
+#[must_use = "the user is to be sent to its URL"]
+pub struct LoginAttempt {
+    url: String,
+    sealed: String,
+}
+
+impl LoginAttempt {
+    /// The page to send the user's browser to.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The attempt as text, for [`Login::finish`]: 1 to 3 KiB of the characters of base64url. Keep it where only this user's browser
+    /// brings it back, as in a cookie (`Secure`, `HttpOnly`, `SameSite=Lax`), or beside the user's session. It is sealed: nobody can
+    /// read or change it, or use it for another user. It is good for 10 minutes.
+    #[must_use]
+    pub fn sealed(&self) -> &str {
+        &self.sealed
+    }
+}
+
+/// Without the URL, whose `state` is for the user's browser alone.
+impl fmt::Debug for LoginAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginAttempt").finish_non_exhaustive()
+    }
+}
+
+/// What is sealed.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// When it expires, in seconds since 1970.
+    expires: u64,
+    /// The URL of the MCP server.
+    server: String,
+    attempt: Box<RawValue>,
+    /// The credentials as they will be, without tokens.
+    credentials: Box<RawValue>,
+    /// Whether the endpoints are those that nobody has named.
+    is_default: bool,
+}
+
+impl Login {
+    /// Begins a login of the [`user`](Self::user) to the MCP server at a URL, where the login is by
+    /// [`redirect`](Self::redirect): the authorization server is found and checked, and the client registered if need be. A client
+    /// that was registered serves all users of the store.
+    ///
+    /// The scopes are those that the server asks for, joined by those of the login that the user has, if any.
+    ///
+    /// # Errors
+    /// If the login is of another kind, or what leads to the page of the authorization server fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, no login is begun.
+    pub async fn begin(&self, server: impl AsRef<str>) -> Result<LoginAttempt> {
+        self.begin_with(server.as_ref(), None).await
+    }
+
+    /// Begins a login because a request failed: with the scopes that the error says are lacking, beside those that the user has
+    /// agreed to before.
+    ///
+    /// ```no_run
+    /// use oxmcp::{ClientSession, Result, http::Login};
+    ///
+    /// /// `None` where the user has to be sent to a URL first.
+    /// async fn delete(session: &ClientSession, login: &Login) -> Result<Option<String>> {
+    ///     match session.call_tool("delete", serde_json::json!({})).await {
+    ///         Ok(_) => Ok(None),
+    ///         Err(error) if error.is_interaction_required() => {
+    ///             let attempt = login.begin_after("https://mcp.example/mcp", &error).await?;
+    ///             // Keep `attempt.sealed()` for `finish`.
+    ///             Ok(Some(attempt.url().to_owned()))
+    ///         }
+    ///         Err(error) => Err(error),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    ///
+    /// # Cancel safety
+    /// As [`begin`](Self::begin).
+    pub async fn begin_after(
+        &self,
+        server: impl AsRef<str>,
+        refused: &Error,
+    ) -> Result<LoginAttempt> {
+        self.begin_with(server.as_ref(), challenge_of(refused))
+            .await
+    }
+
+    async fn begin_with(&self, server: &str, challenge: Option<Challenge>) -> Result<LoginAttempt> {
+        let Grant::Begun { uri } = &self.grant else {
+            return Err(Error::misuse(
+                "only a login by Login::redirect is begun and finished: the others log in when a request needs it",
+            ));
+        };
+        self.check_clients()?;
+        let url = server_url(server)?;
+        let server = url.as_str();
+        let fetch = Fetch::new(&url, &self.trusted_hosts, self.http_client.clone())?;
+        let challenge = match challenge {
+            Some(challenge) => Some(challenge),
+            None => ask_challenge(&fetch, server).await,
+        };
+        let before = match self.find(server).await? {
+            Some(before) => Some(before),
+            None => self.clone().user("").find(server).await?.map(without_login),
+        };
+        let (proof_key, waits) = (Arc::new(ProofKey::generate()?), PersonWaits::new());
+        let waiters = Waiters::new();
+        let flow = Flow {
+            login: self,
+            fetch: &fetch,
+            server,
+            challenge: challenge.as_ref(),
+            before: before.as_ref(),
+            proof_key: &proof_key,
+            waits: &waits,
+            waiters: &waiters,
+            is_remembered: AtomicBool::new(false),
+            registered: OnceLock::new(),
+        };
+        let discovered = flow.discover().await?;
+        let requested = before.as_ref().map(|it| it.requested.clone());
+        let requested = requested.unwrap_or_default();
+        let scopes = self
+            .scopes
+            .select(challenge.as_ref(), &discovered, &requested);
+        let client = flow.client(&discovered, uri, &scopes, true).await?;
+        let attempt = flow.authorization(&discovered, &client, uri, &scopes);
+        let attempt = attempt.begin()?;
+        let is_bound = flow.is_bound(&discovered);
+        if let Some(registered) = flow.registered.into_inner() {
+            self.keep_registered(server, &registered).await?;
+        }
+        let mut authority = discovered.server;
+        // What a refresh and a revocation do not need would be too much for a cookie.
+        authority.scopes_supported = None;
+        authority.response_types_supported = None;
+        authority.grant_types_supported = None;
+        authority.authorization_grant_profiles_supported = None;
+        let mut credentials = Credentials::new(authority, Some(client), discovered.resource)?;
+        credentials.requested = scopes;
+        credentials.proof_key = is_bound.then_some(proof_key);
+        let record = Record {
+            expires: now().plus(LIFETIME).seconds(),
+            server: server.to_owned(),
+            attempt: raw(&attempt.to_json())?,
+            credentials: raw(&credentials.to_json())?,
+            is_default: discovered.is_default,
+        };
+        Ok(LoginAttempt {
+            url: attempt.url().to_owned(),
+            sealed: self.seal(&record)?,
+        })
+    }
+
+    /// Finishes a login that was begun for the [`user`](Self::user), with the URL that their browser was redirected to, or its query
+    /// alone: the code is exchanged for tokens, which go into the [`store`](Self::store). From then on an
+    /// [`Endpoint`](crate::http::Endpoint) with this login uses them; sessions that are open find them by themselves.
+    ///
+    /// Who the user is must be known from your own session with them, never from the callback.
+    ///
+    /// # Errors
+    /// If the attempt is another user's, was sealed with other keys, has expired or is finished already; if the callback is not the
+    /// answer to it, or says that the user did not agree; if the code is not exchanged, or the tokens are not stored. Begin another
+    /// login then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the code may be used up without a token being stored: begin another login.
+    pub async fn finish(&self, sealed: impl AsRef<str>, callback: impl AsRef<str>) -> Result<()> {
+        let record = self.open(sealed.as_ref(), now())?;
+        let attempt = AuthorizationAttempt::from_json(&Secret::new(record.attempt.get()))?;
+        let mut credentials = Credentials::from_json(&Secret::new(record.credentials.get()))?;
+        let code = attempt.finish(callback.as_ref())?;
+        let client = credentials.client.take().map(|it| self.with_key(it));
+        let client =
+            client.ok_or_else(|| Error::internal("the attempt to log in has no client"))?;
+        let key = CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
+        let _lock = self.store.lock_boxed(&key).await?;
+        let stored = self.stored(&key).await?;
+        if stored.is_some_and(|it| it.login == credentials.login) {
+            // A code that comes twice is a stolen one to its issuer, who then revokes the tokens.
+            return Err(refused_attempt("it is finished already"));
+        }
+        let server = server_url(&record.server)?;
+        let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
+        let request =
+            TokenRequest::authorization_code(&credentials.server, &client, &attempt, code)?;
+        let request = match &credentials.proof_key {
+            Some(key) => request.proof_key(Arc::clone(key)),
+            None => request,
+        };
+        let is_configured = self.is_configured(&client);
+        let tokens = fetch.converse(request).await;
+        if !is_configured && tokens.as_ref().is_err_and(is_unknown_client) {
+            // The next login registers another one.
+            self.forget_registered(&key, &client).await?;
+        }
+        let mut tokens = match tokens {
+            Err(error) if is_configured => return Err(explain(error, &client)),
+            tokens => tokens?,
+        };
+        if record.is_default {
+            // What was got at endpoints that nobody has named is not sent there again.
+            tokens.refresh_token = None;
+        }
+        credentials.client = Some(client);
+        credentials.tokens = Some(tokens);
+        self.store.save_boxed(&key, credentials.to_json()).await?;
+        for other in self.store.keys_boxed(&self.user).await? {
+            // The server has another authorization server now.
+            if other.resource == key.resource && other.issuer != key.issuer {
+                self.store.remove_boxed(&other).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a client that was registered, for the logins of all users.
+    async fn keep_registered(&self, server: &str, registered: &Credentials) -> Result<()> {
+        let key = CredentialKey::new("", &registered.server.issuer, server);
+        let kept = self.stored(&key).await?;
+        if kept.is_some_and(|it| it.tokens.is_some()) {
+            // The user without a name has logged in.
+            return Ok(());
+        }
+        self.store.save_boxed(&key, registered.to_json()).await
+    }
+
+    /// Forgets a client that its authorization server does not know any more, for the user and for all.
+    async fn forget_registered(&self, key: &CredentialKey, client: &Client) -> Result<()> {
+        for user in [key.user.as_str(), ""] {
+            let key = CredentialKey::new(user, &key.issuer, &key.resource);
+            let kept = self.stored(&key).await?;
+            let is_it =
+                |it: &Credentials| it.client.as_ref().is_some_and(|it| it.id() == client.id());
+            if let Some(mut kept) = kept.filter(is_it) {
+                kept.client = None;
+                self.store.save_boxed(&key, kept.to_json()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn seal(&self, record: &Record) -> Result<String> {
+        let broken = || Error::internal("the attempt to log in cannot be sealed");
+        let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
+        let user = [self.user.as_bytes()];
+        let sealed = sealing::seal(&plain, bound_to(&user), self.keys.sealing()?, random()?);
+        sealed.ok_or_else(broken)
+    }
+
+    fn open(&self, sealed: &str, now: UnixTime) -> Result<Record> {
+        let user = [self.user.as_bytes()];
+        let opened = if sealed.len() > MAX_SEALED {
+            Err(Refused::TooLong)
+        } else {
+            sealing::open(sealed, bound_to(&user), &self.keys)
+        };
+        let record = opened.and_then(|plain| {
+            let record: Record = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
+            if now.seconds() >= record.expires {
+                return Err(Refused::Expired);
+            }
+            Ok(record)
+        });
+        record.map_err(|reason| {
+            refused_attempt(match reason {
+                Refused::Expired => "it has expired",
+                Refused::UnknownKey => {
+                    "it was sealed with a key that this process does not have (Login::keys)"
+                }
+                Refused::Forged => "it was changed, or begun for another user",
+                Refused::TooLong | Refused::Malformed => "it is none",
+            })
+        })
+    }
+}
+
+/// What an attempt is bound to: the user.
+fn bound_to<'a>(user: &'a [&'a [u8]]) -> Bound<'a> {
+    Bound {
+        purpose: b"oxmcp login attempt",
+        parts: user,
+    }
+}
+
+fn raw(json: &Secret) -> Result<Box<RawValue>> {
+    let raw = RawValue::from_string(json.expose().to_owned());
+    raw.map_err(|_| Error::internal("the attempt to log in cannot be written"))
+}
+
+fn refused_attempt(why: &str) -> Error {
+    Error::from(AuthError::interaction_required(format!(
+        "the attempt to log in cannot be finished: {why}. Begin another login"
+    )))
+}
+
+/// The client of a login, for another user.
+fn without_login(mut credentials: Credentials) -> Credentials {
+    credentials.requested = ScopeSet::new();
+    credentials.tokens = None;
+    credentials
+}
+
+/// The challenge that an error, or one that caused it, came with.
+fn challenge_of(error: &Error) -> Option<Challenge> {
+    let mut errors = iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| {
+        error.source()
+    });
+    let text = errors.find_map(|it| it.downcast_ref::<Error>()?.www_authenticate());
+    let value = HeaderValue::from_str(text?).ok()?;
+    let challenges = Challenge::from_headers(&HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]));
+    Challenge::for_oauth(&challenges, false).cloned()
+}
+
+/// The challenge of an MCP server for a request without a token: it may say where its metadata is, and which scopes to ask for. A
+/// server that gives none may have metadata where it belongs.
+async fn ask_challenge(fetch: &Fetch, server: &str) -> Option<Challenge> {
+    let asked = fetch.converse(Probe(server)).await;
+    asked.unwrap_or_else(|error| {
+        tracing::debug!(error = %Logged(&error), "the MCP server gave no challenge");
+        None
+    })
+}
+
+/// A request without a token.
+struct Probe<'a>(&'a str);
+
+impl Conversation for Probe<'_> {
+    type Output = Option<Challenge>;
+
+    fn request(&mut self, _: UnixTime) -> Result<Request, AuthError> {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let mut request = Request::new(Body::from(ping.to_owned()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.0.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        let accept = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, accept);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(request)
+    }
+
+    fn receive(
+        &mut self,
+        response: &Response,
+        _: UnixTime,
+    ) -> Result<Option<Self::Output>, AuthError> {
+        let refusal = Refusal::read(response.status(), response.headers());
+        Ok(Some(refusal.and_then(|it| it.challenge().cloned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::sealing::StateKey;
+
+    fn record() -> Record {
+        Record {
+            expires: 1600,
+            server: "https://mcp.example/mcp".to_owned(),
+            attempt: RawValue::from_string(r#"{"verifier": "hunter2"}"#.to_owned()).unwrap(),
+            credentials: RawValue::NULL.to_owned(),
+            is_default: false,
+        }
+    }
+
+    fn login(key: u8, user: &str) -> Login {
+        let key = StateKey::new([key; StateKey::LENGTH]);
+        Login::redirect("https://app.example")
+            .keys([key])
+            .user(user)
+    }
+
+    #[test]
+    fn a_sealed_attempt_opens_for_its_user_until_it_expires() {
+        let ann = login(1, "ann");
+        let sealed = ann.seal(&record()).unwrap();
+        assert!(sealed.len() < 400 && !sealed.contains("hunter2"));
+        let at = UnixTime::from_seconds;
+        let opened = ann.open(&sealed, at(1599)).unwrap();
+        assert_eq!(opened.server, record().server);
+        let changed = format!("{}A", sealed.get(..sealed.len() - 1).unwrap());
+        let long = "A".repeat(MAX_SEALED + 1);
+        for (login, sealed, now, why) in [
+            (&ann, &*sealed, 1600, "expired"),
+            (&login(1, "bob"), &*sealed, 0, "another user"),
+            (&login(1, ""), &*sealed, 0, "another user"),
+            (&login(2, "ann"), &*sealed, 0, "Login::keys"),
+            (&ann, &*changed, 0, ""),
+            (&ann, "", 0, "it is none"),
+            (&ann, &*long, 0, "it is none"),
+        ] {
+            let error = login.open(sealed, at(now)).err().unwrap();
+            assert!(error.message().contains(why), "{why}: {error}");
+            assert!(error.is_interaction_required());
+        }
+    }
+
+    #[test]
+    fn a_challenge_is_found_in_what_caused_an_error() {
+        let inner = Error::http(403, "no").with_challenges(Some("Bearer scope=\"a b\"".to_owned()));
+        let outer = Error::internal("outer").with_source(inner);
+        let scope = challenge_of(&outer).unwrap().scope().unwrap();
+        assert_eq!(scope.to_string(), "a b");
+        assert!(challenge_of(&Error::internal("none")).is_none());
+    }
+}

@@ -1,0 +1,232 @@
+//! The prompts of a login: how a person gets to see its page, and enters an answer that no listener hears.
+
+mod terminal;
+
+use std::{
+    env,
+    ffi::OsString,
+    future::pending,
+    io::{self, IsTerminal, Write},
+    sync::Arc,
+};
+
+use oxmcp_auth::{AuthError, Secret, UrlRules};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    error::{Error, Result},
+    session::task::BoxFuture,
+};
+
+/// How a person gets to see the page of a login whose answer comes to a listener.
+pub(super) trait Prompt: Send + Sync {
+    /// Fails where nobody can be asked.
+    fn check(&self) -> Result<()>;
+
+    /// Shows the page.
+    fn show(&self, url: String) -> BoxFuture<Result<()>>;
+
+    /// The answer with this `state`, where the person enters one by hand; else it stays pending.
+    fn pasted(&self, state: Secret) -> BoxFuture<String>;
+}
+
+/// The opener of a program.
+pub(super) struct Opener<F>(pub(super) F);
+
+impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn show(&self, url: String) -> BoxFuture<Result<()>> {
+        self.0(url)
+    }
+
+    fn pasted(&self, _: Secret) -> BoxFuture<String> {
+        Box::pin(pending())
+    }
+}
+
+/// The ways to a person.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    /// A browser can be opened.
+    opens: bool,
+    /// Standard error is a terminal, which shows the URL.
+    shows: bool,
+    /// Standard input is a terminal, where an answer can be pasted.
+    reads: bool,
+}
+
+/// A machine that a person may sit at.
+pub(super) trait Machine: Send + Sync + 'static {
+    fn reach(&self) -> Reach;
+    /// Opens a page in a browser.
+    fn open(&self, url: String) -> BoxFuture<io::Result<()>>;
+    /// Writes to standard error.
+    fn print(&self, text: &str);
+    /// The next line of the terminal; `None` where none is to be had.
+    fn line(&self) -> BoxFuture<Option<String>>;
+}
+
+/// The browser and the terminal of a machine.
+pub(super) struct Browser<M>(Arc<M>);
+
+impl<M: Machine> Browser<M> {
+    pub(super) fn new(machine: M) -> Self {
+        Self(Arc::new(machine))
+    }
+}
+
+impl<M: Machine> Prompt for Browser<M> {
+    fn check(&self) -> Result<()> {
+        let reach = self.0.reach();
+        if reach.opens || reach.shows {
+            return Ok(());
+        }
+        Err(nobody("no browser can be opened"))
+    }
+
+    fn show(&self, url: String) -> BoxFuture<Result<()>> {
+        let machine = Arc::clone(&self.0);
+        Box::pin(async move {
+            // What is behind the `?` was put there by this side.
+            let page = url.split('?').next().unwrap_or_default();
+            UrlRules::https_or_loopback().check(page, "page to log in at")?;
+            let reach = machine.reach();
+            machine.print(&instructions(&url, reach));
+            if !reach.opens {
+                return Ok(());
+            }
+            match machine.open(url).await {
+                Ok(()) => Ok(()),
+                Err(error) if reach.shows => {
+                    tracing::debug!(%error, "no browser could be opened");
+                    Ok(())
+                }
+                Err(error) => Err(nobody(&format!("no browser could be opened ({error})"))),
+            }
+        })
+    }
+
+    fn pasted(&self, state: Secret) -> BoxFuture<String> {
+        let machine = Arc::clone(&self.0);
+        Box::pin(async move {
+            while let Some(line) = machine.line().await {
+                let line = line.trim();
+                if has_state(line, &state) {
+                    return line.to_owned();
+                }
+                if !line.is_empty() {
+                    machine.print(
+                        "This is not the address of the page that this login ended at. It has `code=` and `state=` in it.\n",
+                    );
+                }
+            }
+            pending().await
+        })
+    }
+}
+
+fn nobody(why: &str) -> Error {
+    Error::from(AuthError::interaction_required(format!(
+        "somebody has to log in, {why}, and there is no terminal to show the page's URL on: log in with the same store where \
+         there is one, name a program that opens pages by the variable BROWSER, or give this program credentials of its own"
+    )))
+}
+
+fn instructions(url: &str, reach: Reach) -> String {
+    let open = if reach.opens {
+        "To log in, agree in the browser that opens now, or open this page:"
+    } else {
+        "To log in, open this page in a browser:"
+    };
+    let paste = if reach.reads {
+        "\nIf that browser ends at a page that it cannot show, paste the address of that page here, and press Enter.\n"
+    } else {
+        ""
+    };
+    format!("{open}\n\n  {url}\n{paste}")
+}
+
+/// Whether a URL, or its query alone, is the answer to the request with this `state`.
+fn has_state(answer: &str, state: &Secret) -> bool {
+    let query = answer.split_once('?').map_or(answer, |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs.any(|(name, value)| name == "state" && Secret::from(&*value) == *state)
+}
+
+/// The machine that the program runs on.
+pub(super) struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn reach(&self) -> Reach {
+        Reach {
+            opens: opens_pages(Desktop::of_this_system(), |name| env::var_os(name)),
+            shows: io::stderr().is_terminal(),
+            reads: terminal::is_input(),
+        }
+    }
+
+    fn open(&self, url: String) -> BoxFuture<io::Result<()>> {
+        Box::pin(async move {
+            let opened = spawn_blocking(move || webbrowser::open(&url));
+            opened.await.map_err(io::Error::other)?
+        })
+    }
+
+    fn print(&self, text: &str) {
+        // Without standard error there is nobody to read it.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    fn line(&self) -> BoxFuture<Option<String>> {
+        Box::pin(terminal::line())
+    }
+}
+
+/// How windows come to a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Desktop {
+    /// By a display that the environment names: X11 or Wayland.
+    Named,
+    /// By the system itself.
+    OfSystem,
+}
+
+impl Desktop {
+    const fn of_this_system() -> Self {
+        let is_of_system = cfg!(any(
+            windows,
+            target_vendor = "apple",
+            target_os = "android",
+            target_os = "haiku"
+        ));
+        if is_of_system {
+            Self::OfSystem
+        } else {
+            Self::Named
+        }
+    }
+}
+
+/// Whether a page that is opened comes to somebody's eyes, as far as the environment tells.
+fn opens_pages(desktop: Desktop, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    if is_set("BROWSER") {
+        return true;
+    }
+    if variable("CI").is_some_and(|it| !it.is_empty() && it != "false" && it != "0") {
+        return false;
+    }
+    match desktop {
+        Desktop::Named => ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"]
+            .into_iter()
+            .any(is_set),
+        Desktop::OfSystem => !is_set("SSH_CONNECTION"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

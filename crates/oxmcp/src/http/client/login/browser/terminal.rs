@@ -1,0 +1,147 @@
+//! Lines of the terminal, read while a login waits and at no other time.
+//!
+//! The program may read standard input itself, before and after: nothing is read ahead of a line, and no thread stays behind
+//! that would take the next one.
+
+#[cfg(unix)]
+use std::io::{self, ErrorKind, IsTerminal};
+
+#[cfg(unix)]
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{Mode, OFlags},
+    process::getpgrp,
+    termios::{LocalModes, tcgetattr, tcgetpgrp, ttyname},
+};
+#[cfg(unix)]
+use tokio::net::unix::pipe::Receiver;
+
+/// Bytes of a line; terminals take no longer ones.
+#[cfg(unix)]
+const MAX_LINE: usize = 4096;
+
+/// Whether standard input is a terminal.
+#[cfg(unix)]
+pub(super) fn is_input() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// The next line of standard input, if that is a terminal that gives whole lines to this program; else `None`.
+#[cfg(unix)]
+pub(super) async fn line() -> Option<String> {
+    if !is_input() {
+        return None;
+    }
+    line_of(open(io::stdin())?).await
+}
+
+/// Opens a terminal once more: `O_NONBLOCK` belongs to the open file description, and that of standard input is shared with
+/// the program and with the shell.
+#[cfg(unix)]
+fn open(terminal: impl AsFd) -> Option<OwnedFd> {
+    let path = ttyname(terminal, Vec::new()).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path.as_c_str(), flags, Mode::empty()).ok()
+}
+
+#[cfg(unix)]
+async fn line_of(terminal: OwnedFd) -> Option<String> {
+    // It is no pipe, but waits and reads are the same calls.
+    let input = Receiver::from_owned_fd_unchecked(terminal).ok()?;
+    let mut line = [0; MAX_LINE];
+    loop {
+        input.readable().await.ok()?;
+        if !gives_lines(&input) {
+            return None;
+        }
+        match input.try_read(&mut line) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // The end of input, which is typed, too.
+            Ok(0) | Err(_) => return None,
+            Ok(length) => {
+                let line = line.get(..length).unwrap_or_default();
+                return Some(String::from_utf8_lossy(line).into_owned());
+            }
+        }
+    }
+}
+
+/// Whether a read gives a whole line: in a program that takes single keys it would take those. A program in the background
+/// would be stopped by it.
+#[cfg(unix)]
+fn gives_lines(terminal: impl AsFd) -> bool {
+    let terminal = terminal.as_fd();
+    let modes = tcgetattr(terminal).map(|it| it.local_modes);
+    let is_background = tcgetpgrp(terminal).is_ok_and(|group| group != getpgrp());
+    modes.is_ok_and(|it| it.contains(LocalModes::ICANON)) && !is_background
+}
+
+/// Whether standard input is a terminal that lines are read from: on this system a read cannot be taken back.
+#[cfg(not(unix))]
+pub(super) fn is_input() -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+pub(super) async fn line() -> Option<String> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use futures_util::poll;
+    use rustix::{
+        pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+        termios::{OptionalActions, tcsetattr},
+    };
+
+    use super::*;
+
+    /// A terminal: the side that a person types at, and the one that programs read.
+    fn terminal() -> (OwnedFd, OwnedFd) {
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&person).unwrap();
+        unlockpt(&person).unwrap();
+        let path = ptsname(&person, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let program = rustix::fs::open(path.as_c_str(), flags, Mode::empty()).unwrap();
+        (person, program)
+    }
+
+    fn read(program: &OwnedFd) -> String {
+        let mut bytes = [0; 100];
+        let length = rustix::io::read(program, &mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn one_line_is_read_and_the_next_is_left_to_the_program() {
+        let (person, program) = terminal();
+        rustix::io::write(&person, b"pasted\nfor the program\n").unwrap();
+        let line = line_of(open(&program).unwrap()).await;
+        assert_eq!(line.as_deref(), Some("pasted\n"));
+        assert_eq!(read(&program), "for the program\n");
+    }
+
+    #[tokio::test]
+    async fn nobody_reads_once_the_wait_is_over() {
+        let (person, program) = terminal();
+        {
+            let mut waiting = Box::pin(line_of(open(&program).unwrap()));
+            assert!(poll!(&mut waiting).is_pending());
+        }
+        rustix::io::write(&person, b"typed later\n").unwrap();
+        assert_eq!(read(&program), "typed later\n");
+    }
+
+    #[tokio::test]
+    async fn single_keys_are_not_taken() {
+        let (person, program) = terminal();
+        let mut modes = tcgetattr(&program).unwrap();
+        modes.make_raw();
+        tcsetattr(&program, OptionalActions::Now, &modes).unwrap();
+        rustix::io::write(&person, b"q").unwrap();
+        assert_eq!(line_of(open(&program).unwrap()).await, None);
+        assert_eq!(read(&program), "q");
+    }
+}

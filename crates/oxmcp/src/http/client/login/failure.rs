@@ -1,0 +1,59 @@
+//! Failures of logins: what they mean for the next one, and words that say more.
+
+use std::error::Error as StdError;
+
+use oxmcp_auth::{AuthError, client::Client};
+
+use crate::error::Error;
+
+/// The code of OAuth that a login failed with.
+pub(super) fn oauth_error(error: &Error) -> Option<&str> {
+    let mut source: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<AuthError>() {
+            return error.oauth_error();
+        }
+        source = error.source();
+    }
+    None
+}
+
+/// Whether an authorization server does not know the client, or not any more.
+pub(super) fn is_unknown_client(error: &Error) -> bool {
+    matches!(
+        oauth_error(error),
+        Some("invalid_client" | "unauthorized_client")
+    )
+}
+
+/// The failure of a client that the user has configured, with what to do if the authorization server does not know it.
+pub(super) fn explain(error: Error, client: &Client) -> Error {
+    if !is_unknown_client(&error) {
+        return error;
+    }
+    let text = format!(
+        "{}: the authorization server does not take the client {:?}, which is configured. Check its id, its secret or key, and what it \
+         is registered for",
+        error.message(),
+        client.id()
+    );
+    Error::failed_login(text, error)
+}
+
+/// A login that no request waits for any more.
+pub(super) fn given_up() -> Error {
+    let text = "the login was given up, since no request waited for it any more";
+    Error::failed_login(text.to_owned(), Error::cancelled(text))
+}
+
+/// Whether a login was given up, which says nothing to a request that comes later.
+pub(super) fn is_given_up(error: &Error) -> bool {
+    let source = error.source();
+    let source = source.and_then(|it| it.downcast_ref::<Error>());
+    error.is_authorization() && source.is_some_and(Error::is_cancelled)
+}
+
+/// A login that took too long.
+pub(super) fn nobody_came(within: std::time::Duration) -> Error {
+    AuthError::interaction_required(format!("nobody has logged in within {within:?}")).into()
+}

@@ -1,0 +1,181 @@
+//! Stored logins: found, listed, and given back.
+
+use oxmcp_auth::{
+    ScopeSet, UnixTime,
+    client::{Client, CredentialKey, Credentials, Revocation},
+};
+use url::Url;
+
+use crate::{
+    error::{Error, Result},
+    http::client::login::{fetch::Fetch, settings::Login},
+};
+
+/// A login that a store has, without what is secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredLogin {
+    /// The authorization server that gave the tokens.
+    pub issuer: String,
+    /// The URL of the MCP server that they are for.
+    pub resource: String,
+    /// The client that they were given to, where there is one.
+    pub client_id: Option<String>,
+    /// The scopes that were granted.
+    pub scopes: ScopeSet,
+    /// When the access token ends, where that is known.
+    pub expires_at: Option<UnixTime>,
+    /// Whether there is a refresh token, so that the end of the access token is not the end of the login.
+    pub is_refreshable: bool,
+}
+
+impl Login {
+    /// The logins that the [`store`](Self::store) has of the [`user`](Self::user), for all servers.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// use oxmcp::http::{Login, MemoryTokenStore};
+    ///
+    /// let login = Login::browser().store(MemoryTokenStore::new());
+    /// for stored in login.credentials().await? {
+    ///     println!("{} by {}: {}", stored.resource, stored.issuer, stored.scopes);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the store cannot say. Credentials that cannot be read are left out.
+    ///
+    /// # Cancel safety
+    /// Listing changes nothing.
+    pub async fn credentials(&self) -> Result<Vec<StoredLogin>> {
+        let mut all = Vec::new();
+        for key in self.store.keys_boxed(&self.user).await? {
+            let Some(credentials) = self.stored(&key).await? else {
+                continue;
+            };
+            // Without tokens there is a client that was registered, and nobody is logged in.
+            all.extend(credentials.tokens.map(|tokens| StoredLogin {
+                issuer: key.issuer,
+                resource: key.resource,
+                client_id: credentials.client.map(|it| it.id().to_owned()),
+                scopes: tokens.scopes,
+                expires_at: tokens.expires_at,
+                is_refreshable: tokens.refresh_token.is_some(),
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Logs the [`user`](Self::user) out of the MCP server at a URL: the tokens are revoked where their issuer offers that
+    /// ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)), and deleted from the [`store`](Self::store). Where there are none,
+    /// nothing is done.
+    ///
+    /// Close the sessions that use them before: they keep an access token until it ends or the server refuses it. They do not
+    /// refresh it any more.
+    ///
+    /// ```no_run
+    /// # async fn run(login: oxmcp::http::Login) -> oxmcp::Result<()> {
+    /// login.user("ann").logout("https://mcp.example/mcp").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the store fails, or if the tokens could not be revoked. In the second case they are deleted all the same, and the error
+    /// says so: whoever has a copy can use it until it ends.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the tokens may be revoked and still be stored: log out again.
+    pub async fn logout(&self, server: impl AsRef<str>) -> Result<()> {
+        let server = server_url(server.as_ref())?;
+        let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
+        let mut failure = None;
+        for key in self.store.keys_boxed(&self.user).await? {
+            if key.resource != server.as_str() {
+                continue;
+            }
+            // A refresh would bring other tokens meanwhile.
+            let _lock = self.store.lock_boxed(&key).await?;
+            let revoked = match self.stored(&key).await? {
+                Some(credentials) => revoke(&fetch, &credentials).await,
+                None => Ok(()),
+            };
+            self.store.remove_boxed(&key).await?;
+            failure = failure.or(revoked.err());
+        }
+        let Some(error) = failure else {
+            return Ok(());
+        };
+        let message = format!(
+            "the tokens for {:?} are deleted here, but could not be revoked, and may be good until they end: {}",
+            server.as_str(),
+            error.message()
+        );
+        Err(Error::failed_login(message, error))
+    }
+
+    /// What the store has for an MCP server: a login if there is one, else a client that was registered.
+    pub(super) async fn find(&self, server: &str) -> Result<Option<Credentials>> {
+        let mut found = None;
+        for key in self.store.keys_boxed(&self.user).await? {
+            if key.resource == server {
+                found = self.stored(&key).await?.or(found);
+            }
+            if found.as_ref().is_some_and(|it| it.tokens.is_some()) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the store has under a key.
+    pub(super) async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
+        let text = self.store.load_boxed(key).await?;
+        let credentials = text.and_then(|text| match Credentials::from_json(&text) {
+            Ok(credentials) => Some(credentials),
+            // Nobody could log in again if they were in the way.
+            Err(error) => {
+                tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
+                None
+            }
+        });
+        Ok(credentials.map(|mut it| {
+            it.client = it.client.map(|client| self.with_key(client));
+            it
+        }))
+    }
+
+    /// The client with what is never stored: a client that has a key is configured.
+    pub(super) fn with_key(&self, client: Client) -> Client {
+        let mut own = self.clients.iter().chain(&self.document);
+        let own = own.find(|own| own.id() == client.id());
+        own.cloned().unwrap_or(client)
+    }
+}
+
+/// The URL of an MCP server, as credentials for it are stored.
+pub(super) fn server_url(text: &str) -> Result<Url> {
+    let url = Url::parse(text).ok();
+    let url = url.filter(|it| matches!(it.scheme(), "http" | "https"));
+    let mut url = url.ok_or_else(|| {
+        Error::misuse("the URL of the MCP server must begin with https:// or http://")
+    })?;
+    url.set_fragment(None);
+    // Neither fails for a URL with a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Ok(url)
+}
+
+async fn revoke(fetch: &Fetch, credentials: &Credentials) -> Result<()> {
+    let revocation = match (&credentials.client, &credentials.tokens) {
+        (Some(client), Some(tokens)) => Revocation::new(&credentials.server, client, tokens),
+        _ => None,
+    };
+    match revocation {
+        Some(revocation) => fetch.converse(revocation).await,
+        None => Ok(()),
+    }
+}

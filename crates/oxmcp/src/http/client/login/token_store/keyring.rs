@@ -1,0 +1,196 @@
+//! A store of credentials in files that are sealed with a key of the operating system's keyring.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use keyring_core::{CredentialStore, Entry};
+use oxmcp_auth::{Secret, client::CredentialKey};
+
+use super::{
+    app_folder::logins_of,
+    login_files::{LoginFiles, blocking},
+    store::{TokenStore, TokenStoreLock},
+};
+use crate::{
+    error::{Error, Result},
+    session::sealing::{Bound, KeyRing, StateKey, open, random, seal},
+};
+
+/// The user of the one entry.
+const ENTRY: &str = "oxmcp logins";
+
+/// Credentials in a folder, as in a [`FileTokenStore`](super::FileTokenStore), but sealed with a key that a keyring of the operating
+/// system keeps. Whoever copies the files, as backups do, has nothing without the keyring; and where the key is taken out of the
+/// keyring, everybody is logged out.
+///
+/// The keyring holds the key alone and no tokens, since these do not fit everywhere: Windows takes 2560 bytes for an entry, and the
+/// kernel of Linux some 20 000 for all of a user's. So it has one entry, named after the program, and the files can be listed, locked
+/// and replaced as those of a `FileTokenStore`. The users and servers of logins can be read in them.
+///
+/// Which keyring it is, you say by a store of [`keyring-core`](https://docs.rs/keyring-core), of which there is a crate for each:
+/// `apple-native-keyring-store`, `windows-native-keyring-store`, `dbus-secret-service-keyring-store`,
+/// `linux-keyutils-keyring-store`. One that forgets (that of keyutils, when the machine is started again) logs everybody out. The
+/// keyring may ask the user to unlock it, and calls wait for that.
+///
+/// ```no_run
+/// use oxmcp::http::{Endpoint, KeyringTokenStore, Login};
+///
+/// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// // For the sake of the example, one that forgets all.
+/// let keyring = keyring_core::mock::Store::new()?;
+/// let store = KeyringTokenStore::for_app(keyring, "my-app")?;
+/// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::non_interactive().store(store));
+/// # let _ = endpoint;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct KeyringTokenStore {
+    keyring: Arc<CredentialStore>,
+    service: Arc<str>,
+    files: LoginFiles,
+}
+
+impl KeyringTokenStore {
+    /// A store whose key is that of a service in the keyring, and whose files are in a folder that is there for nothing else.
+    #[must_use]
+    pub fn at(
+        keyring: Arc<CredentialStore>,
+        service: impl Into<Arc<str>>,
+        folder: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            keyring,
+            service: service.into(),
+            files: LoginFiles::new(folder.into()),
+        }
+    }
+
+    /// A store of a program: its name is the service, and the folder that of
+    /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app).
+    ///
+    /// # Errors
+    /// Where `app` is no name of a folder, or the environment does not say where programs keep their state.
+    pub fn for_app(keyring: Arc<CredentialStore>, app: &str) -> Result<Self> {
+        Ok(Self::at(keyring, app, logins_of(app)?))
+    }
+
+    fn entry(&self) -> Result<Entry> {
+        let built = self.keyring.build(&self.service, ENTRY, None);
+        built.map_err(|error| self.failed(error))
+    }
+
+    /// The key that seals, if there is one.
+    fn key(&self) -> Result<Option<StateKey>> {
+        match self.entry()?.get_secret() {
+            Ok(secret) => {
+                let foreign = |_| {
+                    Error::misuse(format!(
+                        "the entry {ENTRY:?} of {:?} in the keyring is no key: another program has written it. Delete it, or name \
+                         another service",
+                        self.service
+                    ))
+                };
+                let secret = secret.try_into().map_err(foreign)?;
+                Ok(Some(StateKey::new(secret)))
+            }
+            Err(keyring_core::Error::NoEntry) => Ok(None),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The key that seals, which is made where there is none.
+    fn key_or_new(&self) -> Result<StateKey> {
+        if let Some(key) = self.key()? {
+            return Ok(key);
+        }
+        let secret = random()?;
+        let kept = self.entry()?.set_secret(&secret);
+        kept.map_err(|error| self.failed(error))?;
+        Ok(StateKey::new(secret))
+    }
+
+    /// The keyring's error, of which only some say nothing of what is kept.
+    fn failed(&self, error: keyring_core::Error) -> Error {
+        use keyring_core::Error as E;
+
+        let what = match error {
+            E::PlatformFailure(error) | E::NoStorageAccess(error) => error.to_string(),
+            E::Invalid(what, why) => format!("{what}: {why}"),
+            E::NotSupportedByStore(why) | E::BadStoreFormat(why) => why,
+            E::Ambiguous(_) => "there are several entries of that name".to_owned(),
+            _ => "the entry cannot be used".to_owned(),
+        };
+        let service = &self.service;
+        Error::internal(format!(
+            "the key of logins, {ENTRY:?} of {service:?}, could not be had from the keyring ({what}): unlock it, or let the program use it"
+        ))
+    }
+}
+
+/// What credentials are bound to: those of another key do not open in their place.
+fn bound<T>(key: &CredentialKey, sealing: impl FnOnce(Bound<'_>) -> T) -> T {
+    sealing(Bound {
+        purpose: b"oxmcp login",
+        parts: &[
+            key.user.as_bytes(),
+            key.issuer.as_bytes(),
+            key.resource.as_bytes(),
+        ],
+    })
+}
+
+impl TokenStore for KeyringTokenStore {
+    async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
+        let Some(sealed) = self.files.load(key).await? else {
+            return Ok(None);
+        };
+        let (store, key) = (self.clone(), key.clone());
+        blocking(move || {
+            let opened = store.key()?.and_then(|of| {
+                let keys = KeyRing::new(vec![of]);
+                bound(&key, |bound| open(sealed.expose(), bound, &keys)).ok()
+            });
+            let text = opened.and_then(|it| String::from_utf8(it).ok().map(Secret::new));
+            if text.is_none() {
+                tracing::warn!(
+                    "stored credentials do not open with the key in the keyring, and are left out: log in again"
+                );
+            }
+            Ok(text)
+        })
+        .await
+    }
+
+    async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
+        let (store, of) = (self.clone(), key.clone());
+        // Nobody else makes a key meanwhile.
+        let sealed = move || {
+            let (key, nonce, text) = (store.key_or_new()?, random()?, text.expose().as_bytes());
+            let sealed = bound(&of, |bound| seal(text, bound, &key, nonce));
+            let too_long = || Error::limit("the credentials are too long to be sealed");
+            sealed.map(Secret::new).ok_or_else(too_long)
+        };
+        self.files.save(key, sealed).await
+    }
+
+    async fn remove(&self, key: &CredentialKey) -> Result<()> {
+        self.files.remove(key).await
+    }
+
+    async fn lock(&self, key: &CredentialKey) -> Result<TokenStoreLock> {
+        self.files.lock(key).await.map(TokenStoreLock::new)
+    }
+
+    async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
+        self.files.keys(user).await
+    }
+}
+
+impl fmt::Debug for KeyringTokenStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyringTokenStore")
+            .field("service", &self.service)
+            .field("folder", &self.files.folder())
+            .finish_non_exhaustive()
+    }
+}

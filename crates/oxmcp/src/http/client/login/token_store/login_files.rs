@@ -1,0 +1,325 @@
+//! The files of logins: one for each login, in a folder that its owner alone can open.
+//!
+//! A file is named after digests of its user and of its key, so that no key leads out of the folder, and so that those of a user
+//! are found without reading all. It is replaced by renaming another one, `new.tmp`, under the lock `write.lock`: a process that
+//! is killed leaves that one file behind at most. The locks of keys are 256 files, `00.lock` to `ff.lock`, so that they do not
+//! grow with the keys; two keys that share one wait for each other.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use oxmcp_auth::{Secret, client::CredentialKey};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::file_lock::FileLock;
+use crate::{
+    error::{Error, Result},
+    session::sealing::sha256,
+};
+
+/// The form of files that this release writes.
+const VERSION: u32 = 1;
+/// Bytes of a file: tokens of 64 KiB each, and metadata of a megabyte, with what JSON and a seal add.
+const MAX_BYTES: u64 = 4 << 20;
+/// The file that is written before it takes the place of another one.
+const NEW: &str = "new.tmp";
+
+/// A folder of logins.
+#[derive(Clone)]
+pub(super) struct LoginFiles {
+    folder: Arc<Path>,
+}
+
+/// The content of a file.
+#[derive(Serialize, Deserialize)]
+struct StoredLogin {
+    version: u32,
+    key: CredentialKey,
+    credentials: String,
+}
+
+impl LoginFiles {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder: folder.into(),
+        }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is kept under a key.
+    pub(super) async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
+        let (files, key) = (self.clone(), key.clone());
+        blocking(move || {
+            let login = files.read(&name_of(&key))?;
+            let login = login.filter(|it| it.key == key);
+            Ok(login.map(|it| Secret::new(it.credentials)))
+        })
+        .await
+    }
+
+    /// Keeps what `make` gives, once nobody else writes.
+    pub(super) async fn save(
+        &self,
+        key: &CredentialKey,
+        make: impl FnOnce() -> Result<Secret> + Send + 'static,
+    ) -> Result<()> {
+        let (files, key) = (self.clone(), key.clone());
+        let lock = self.lock_file("write.lock".to_owned()).await?;
+        // It goes on where the caller does not wait for it, and the lock is its own.
+        blocking(move || {
+            let _lock = lock;
+            let login = StoredLogin {
+                version: VERSION,
+                credentials: make()?.expose().to_owned(),
+                key,
+            };
+            let text = Secret::new(serde_json::to_string(&login).unwrap_or_default());
+            let _wiped = Secret::new(login.credentials);
+            files.write(&name_of(&login.key), text.expose().as_bytes())
+        })
+        .await
+    }
+
+    pub(super) async fn remove(&self, key: &CredentialKey) -> Result<()> {
+        let (files, key) = (self.clone(), key.clone());
+        blocking(move || {
+            if !files.is_there()? {
+                return Ok(());
+            }
+            let path = files.folder.join(name_of(&key));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed
+                    .and_then(|()| files.sync())
+                    .map_err(|error| failed(&path, &error)),
+            }
+        })
+        .await
+    }
+
+    /// Waits for the lock of a key.
+    pub(super) async fn lock(&self, key: &CredentialKey) -> Result<FileLock> {
+        let [place, ..] = digest_of(key);
+        self.lock_file(format!("{place:02x}.lock")).await
+    }
+
+    async fn lock_file(&self, name: String) -> Result<FileLock> {
+        let path = self.folder.join(name);
+        let (files, of) = (self.clone(), path.clone());
+        let open = move || {
+            files.make()?;
+            let mut options = for_owner();
+            let file = options.create(true).truncate(false).open(&of);
+            file.map_err(|error| failed(&of, &error))
+        };
+        FileLock::acquire(blocking(open).await?, &path).await
+    }
+
+    pub(super) async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
+        let (files, user) = (self.clone(), user.to_owned());
+        blocking(move || {
+            if !files.is_there()? {
+                return Ok(Vec::new());
+            }
+            let begin = begin_of(&user);
+            let failed = |error| failed(&files.folder, &error);
+            let mut keys = Vec::new();
+            for entry in fs::read_dir(&files.folder).map_err(failed)? {
+                let name = entry.map_err(failed)?.file_name();
+                let name = name.to_str().unwrap_or_default();
+                if name.starts_with(&begin)
+                    && let Some(login) = files.read(name)?
+                    && name == name_of(&login.key)
+                {
+                    keys.push(login.key);
+                }
+            }
+            Ok(keys)
+        })
+        .await
+    }
+
+    /// Reads a file. One that holds no login is left out: nobody could log in again if it were in the way.
+    fn read(&self, name: &str) -> Result<Option<StoredLogin>> {
+        if !self.is_there()? {
+            return Ok(None);
+        }
+        let path = self.folder.join(name);
+        let bytes = match read_own(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        let text = String::from_utf8(bytes).map(Secret::new);
+        let login = text
+            .ok()
+            .and_then(|it| serde_json::from_str::<StoredLogin>(it.expose()).ok());
+        let login = login.filter(|it| it.version == VERSION);
+        if login.is_none() {
+            let path = path.display();
+            tracing::warn!(%path, "a file of stored credentials cannot be read, and is left out: log in again");
+        }
+        Ok(login)
+    }
+
+    /// Replaces a file, whole or not at all.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(Error::limit(format!(
+                "credentials of more than {MAX_BYTES} bytes are not kept"
+            )));
+        }
+        let (new, path) = (self.folder.join(NEW), self.folder.join(name));
+        let write = || {
+            // Of a process that was killed. What stands there is never opened.
+            match fs::remove_file(&new) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = for_owner().create_new(true).open(&new)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            self.sync()
+        };
+        write().map_err(|error| failed(&path, &error))
+    }
+
+    /// Waits until what was renamed or removed is on the disk. Elsewhere than on Unix folders cannot be opened.
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        File::open(&self.folder)?.sync_all()?;
+        Ok(())
+    }
+
+    /// Makes the folder, if it is not there.
+    fn make(&self) -> Result<()> {
+        if self.is_there()? {
+            return Ok(());
+        }
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let made = builder.create(&self.folder);
+        made.map_err(|error| failed(&self.folder, &error))?;
+        self.is_there().map(drop)
+    }
+
+    /// Whether the folder is there, and its owner alone can open it.
+    fn is_there(&self) -> Result<bool> {
+        match fs::metadata(&self.folder) {
+            Ok(found) if !found.is_dir() => Err(Error::misuse(format!(
+                "{} is a file, and logins are kept in a folder",
+                self.folder.display()
+            ))),
+            #[cfg(unix)]
+            Ok(found) => check_rights(&self.folder, &found).map(|()| true),
+            #[cfg(not(unix))]
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(&self.folder, &error)),
+        }
+    }
+}
+
+/// Whether nobody but the owner of this process can open a folder. Elsewhere it has the rights of the one that it is in.
+#[cfg(unix)]
+fn check_rights(folder: &Path, found: &fs::Metadata) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = folder.display();
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Error::misuse(format!(
+            "the folder {folder} belongs to another user, who could take the logins in it: name a folder of your own"
+        )));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(Error::misuse(format!(
+            "other users can open the folder {folder}, and logins are kept in one of which only its owner can: close it \
+             (chmod 700), or name a folder that is there for nothing else"
+        )));
+    }
+    Ok(())
+}
+
+/// The options of a file that its owner alone can open, to write it.
+fn for_owner() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Reads a file, and closes it for others.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+        if file.metadata()?.mode() & 0o077 != 0 {
+            let shown = path.display();
+            tracing::warn!(path = %shown, "other users had rights to a file of credentials, which are taken from them");
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    let mut bytes = Vec::new();
+    // What is cut is no JSON any more.
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    let text = format!("{}: {error}", path.display());
+    io::Error::new(error.kind(), text).into()
+}
+
+/// The digest of texts, of which no two lists look alike.
+fn digest<const N: usize>(texts: [&str; N]) -> [u8; 32] {
+    let lengths = texts.map(|it| (it.len() as u64).to_le_bytes());
+    let parts = lengths.iter().zip(texts);
+    let parts: Vec<_> = parts
+        .flat_map(|(length, it)| [&length[..], it.as_bytes()])
+        .collect();
+    sha256(&parts)
+}
+
+/// The digest of a key.
+fn digest_of(key: &CredentialKey) -> [u8; 32] {
+    digest([&key.user, &key.issuer, &key.resource])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The beginning of the names of a user's files. Two users may share it, since each file says whose it is.
+fn begin_of(user: &str) -> String {
+    let [begin @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = &digest([user]);
+    format!("{}-", hex(begin))
+}
+
+/// The name of a key's file.
+fn name_of(key: &CredentialKey) -> String {
+    format!("{}{}.json", begin_of(&key.user), hex(&digest_of(key)))
+}
+
+/// Runs what waits for the disk, or for a keyring, where nobody else waits.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let ended = spawn_blocking(work).await;
+    ended.map_err(|error| {
+        Error::internal("the store of logins did not come to an end").with_source(error)
+    })?
+}

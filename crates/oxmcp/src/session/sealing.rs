@@ -1,0 +1,295 @@
+//! Sealing of what travels with clients: the keys, and an audited AEAD.
+//!
+//! What is sealed is base64url of the version (1 byte), the id of the key (4), the nonce (24), and the text encrypted with
+//! XChaCha20-Poly1305 (with a tag of 16 bytes at its end). What it is bound to is not in it: it is authenticated along with it,
+//! so that it opens for nothing else.
+
+use std::{fmt, sync::OnceLock};
+
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
+};
+use chacha20poly1305::{
+    Key, KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// The version of the format.
+pub(crate) const FORMAT: u8 = 1;
+pub(crate) const TAG: usize = 16;
+/// How many random bytes go into what is sealed.
+pub(crate) const NONCE: usize = 24;
+/// Before the ciphertext: the version, the id of the key, the nonce.
+pub(crate) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
+
+/// A key that seals what travels with somebody else: what a handler remembers while the client is asked
+/// (`Server::state_keys`), and an attempt to log in while the browser is elsewhere (`Login::keys`).
+///
+/// A process makes one of its own when it first needs it, which is right as long as the same process opens what it sealed.
+/// Where several processes serve the same clients, or where what is sealed is to outlive a restart, give all of them the same
+/// keys.
+///
+/// ```
+/// use oxmcp::StateKey;
+///
+/// // From where secrets are kept, and never from a password. `openssl rand -base64 32` makes one.
+/// let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
+/// assert_eq!(format!("{key:?}"), "StateKey(…)");
+/// # Ok::<(), oxmcp::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct StateKey {
+    secret: [u8; Self::LENGTH],
+    id: KeyId,
+}
+
+/// The id of a key, which says nothing of the key.
+pub(crate) type KeyId = [u8; 4];
+
+impl StateKey {
+    /// How many bytes a key has.
+    pub const LENGTH: usize = 32;
+
+    /// A key of these bytes, all of which must be random.
+    #[must_use]
+    pub fn new(secret: [u8; Self::LENGTH]) -> Self {
+        let mut id = KeyId::default();
+        let digest = sha256(&[b"oxmcp state key", &secret]);
+        id.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        Self { secret, id }
+    }
+
+    /// A new random key.
+    ///
+    /// # Errors
+    /// Where the operating system gives no randomness.
+    pub fn random() -> Result<Self> {
+        random().map(Self::new)
+    }
+
+    /// A key of 32 random bytes in base64, as configuration and stores of secrets keep it. Such a text is made by
+    /// `openssl rand -base64 32`, or by `head -c 32 /dev/urandom | base64`. The alphabet of URLs is read, too, and so is a
+    /// text without the `=` at its end.
+    ///
+    /// ```
+    /// use oxmcp::{Server, StateKey};
+    ///
+    /// # fn main() -> oxmcp::Result<()> {
+    /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
+    /// // let text = std::env::var("STATE_KEY")?;
+    /// let server = Server::new("shop", "1.0.0").state_keys([StateKey::from_base64(text)?]);
+    /// # let _ = server;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Where it is not the base64 of 32 bytes. The error does not repeat the text.
+    pub fn from_base64(text: impl AsRef<str>) -> Result<Self> {
+        let text = text.as_ref().trim().trim_end_matches('=');
+        let bytes = match text.contains(['-', '_']) {
+            true => BASE64_URL_SAFE_NO_PAD.decode(text),
+            false => BASE64_STANDARD_NO_PAD.decode(text),
+        };
+        let secret = bytes.ok().and_then(|bytes| bytes.try_into().ok());
+        secret.map(Self::new).ok_or_else(|| {
+            Error::misuse(
+                "a key is 32 random bytes in base64, as `openssl rand -base64 32` writes them, and this text is not",
+            )
+        })
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.id
+    }
+
+    pub(crate) fn secret(&self) -> &[u8; Self::LENGTH] {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for StateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateKey(…)")
+    }
+}
+
+/// The keys of a server: the first one seals, all of them open.
+#[derive(Debug, Default)]
+pub(crate) struct KeyRing {
+    given: Vec<StateKey>,
+    /// The key of this process, made when it is first needed, where none was given.
+    own: OnceLock<StateKey>,
+}
+
+impl KeyRing {
+    pub(crate) fn new(given: Vec<StateKey>) -> Self {
+        Self {
+            given,
+            own: OnceLock::new(),
+        }
+    }
+
+    /// The key that seals.
+    pub(crate) fn sealing(&self) -> Result<&StateKey> {
+        if let Some(key) = self.given.first().or_else(|| self.own.get()) {
+            return Ok(key);
+        }
+        let key = StateKey::random()?;
+        Ok(self.own.get_or_init(|| key))
+    }
+
+    /// The key of that id.
+    pub(crate) fn find(&self, id: KeyId) -> Option<&StateKey> {
+        let mut keys = self.given.iter().chain(self.own.get());
+        keys.find(|key| key.id == id)
+    }
+}
+
+/// Random bytes for secrets.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+/// The SHA-256 digest of parts that are read one after another.
+pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// What something sealed is bound to: presented with anything else, it does not open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound<'a> {
+    /// What it is for, which no two uses of a key share.
+    pub(crate) purpose: &'a [u8],
+    pub(crate) parts: &'a [&'a [u8]],
+}
+
+impl Bound<'_> {
+    /// What is authenticated along with the text. Each part has its length before it, so that no two bindings look alike.
+    fn authenticated(&self, header: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for part in [self.purpose, header].iter().chain(self.parts) {
+            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        bytes
+    }
+}
+
+/// Why something sealed does not open. For the log: the peer learns nothing of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    TooLong,
+    /// It was never of this format.
+    Malformed,
+    UnknownKey,
+    /// It was changed on the way, or it belongs to something else.
+    Forged,
+    Expired,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "it is longer than the limit",
+            Self::Malformed => "it is not of this format",
+            Self::UnknownKey => {
+                "it was sealed with a key that this process does not have; processes that share clients must share keys"
+            }
+            Self::Forged => {
+                "it was changed, or it belongs to another request, other arguments, another caller or another server"
+            }
+            Self::Expired => "it has expired",
+        })
+    }
+}
+
+/// Seals a text; `None` where the cipher refuses, which is beyond any length that is in use.
+pub(crate) fn seal(
+    plain: &[u8],
+    bound: Bound<'_>,
+    key: &StateKey,
+    nonce: [u8; NONCE],
+) -> Option<String> {
+    let mut sealed = Vec::with_capacity(HEADER + plain.len() + TAG);
+    sealed.push(FORMAT);
+    sealed.extend_from_slice(&key.id());
+    sealed.extend_from_slice(&nonce);
+    let payload = Payload {
+        msg: plain,
+        aad: &bound.authenticated(&sealed),
+    };
+    let encrypted = cipher(key).encrypt(&XNonce::from(nonce), payload).ok()?;
+    sealed.extend_from_slice(&encrypted);
+    Some(BASE64_URL_SAFE_NO_PAD.encode(&sealed))
+}
+
+/// Opens what was sealed.
+///
+/// # Errors
+/// Where it must not be trusted.
+pub(crate) fn open(sealed: &str, bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>, Refused> {
+    let sealed = BASE64_URL_SAFE_NO_PAD
+        .decode(sealed)
+        .map_err(|_| Refused::Malformed)?;
+    let (header, encrypted) = sealed
+        .split_first_chunk::<HEADER>()
+        .ok_or(Refused::Malformed)?;
+    let [FORMAT, k0, k1, k2, k3, nonce @ ..] = header else {
+        return Err(Refused::Malformed);
+    };
+    if encrypted.len() < TAG {
+        return Err(Refused::Malformed);
+    }
+    let key = keys.find([*k0, *k1, *k2, *k3]).ok_or(Refused::UnknownKey)?;
+    let payload = Payload {
+        msg: encrypted,
+        aad: &bound.authenticated(header),
+    };
+    let plain = cipher(key).decrypt(&XNonce::from(*nonce), payload);
+    plain.map_err(|_| Refused::Forged)
+}
+
+fn cipher(key: &StateKey) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&Key::from(*key.secret()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_from_every_form_of_base64() {
+        let secret = [0xfb; StateKey::LENGTH];
+        let id = StateKey::new(secret).id();
+        let standard = base64::prelude::BASE64_STANDARD.encode(secret);
+        let of_urls = base64::prelude::BASE64_URL_SAFE.encode(secret);
+        assert!(standard.contains('+') && of_urls.contains('-'));
+        let bare = standard.trim_end_matches('=').to_owned();
+        for text in [standard.clone(), of_urls, bare, format!("{standard}\n")] {
+            assert_eq!(StateKey::from_base64(&text).unwrap().id(), id, "{text}");
+        }
+        for text in [
+            "",
+            "c2VjcmV0",
+            "no base64 at all!",
+            "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEg",
+            &standard.repeat(2),
+        ] {
+            let error = StateKey::from_base64(text).unwrap_err().to_string();
+            assert!(error.contains("openssl rand -base64 32"), "{error}");
+            assert!(text.is_empty() || !error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A client that logs in by the browser of this machine, asks for more when a tool needs it, and logs out.
+//!
+//! `cargo run --example login --features authorization -- URL`; a server for it is
+//! `cargo run --example protected_server --features authorization -- serve`, which prints its URL.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::env;
+
+use oxmcp::{
+    Client,
+    http::{Endpoint, Login},
+};
+use oxmcp_examples::AnyError;
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), AnyError> {
+    let url = env::args().nth(1).ok_or("usage: login URL")?;
+
+    // The server says who gives tokens for it, when it refuses the first request. A browser is opened then.
+    let login = Login::browser().client_name("The example of oxmcp");
+    let endpoint = Endpoint::new(&url).login(login.clone());
+    let session = Client::new("login", "1.0.0").connect(endpoint).await?;
+    let answer: String = session.call_tool("whoami", json!({})).structured().await?;
+    println!("logged in as {answer}");
+
+    // This one needs another scope: the browser is opened once more.
+    session.call_tool("delete", json!({})).await?;
+    for stored in login.credentials().await? {
+        println!("the scopes are {}", stored.scopes);
+    }
+    session.close().await?;
+
+    login.logout(&url).await?;
+    println!("logged out: {}", login.credentials().await?.is_empty());
+    Ok(())
+}

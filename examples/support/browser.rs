@@ -1,0 +1,37 @@
+//! A browser without a screen, whose person agrees to everything.
+
+use axum::{
+    body::Bytes,
+    http::{Request, header},
+};
+use oxmcp::http::{DefaultClient, HttpClient};
+
+use crate::AnyError;
+
+/// Visits a page as a user of the development issuer, and follows redirects. Returns the URL of the last page, or the one that
+/// begins with `until`, which is then not visited.
+///
+/// # Errors
+/// If a page cannot be visited.
+pub async fn browse(url: &str, user: &str, until: &str) -> Result<String, AnyError> {
+    let client = DefaultClient::new();
+    let mut url = url.to_owned();
+    while !url.starts_with(until) {
+        let request = Request::get(&url).header(header::COOKIE, format!("user={user}"));
+        let response = client.send(request.body(Bytes::new())?).await?;
+        match response.headers().get(header::LOCATION) {
+            Some(to) => url = absolute(&url, to.to_str()?),
+            None => break,
+        }
+    }
+    Ok(url)
+}
+
+/// Where a redirect leads that may be a path alone.
+fn absolute(page: &str, to: &str) -> String {
+    let origin: Vec<_> = page.split('/').take(3).collect();
+    match to.starts_with('/') {
+        true => format!("{}{to}", origin.join("/")),
+        false => to.to_owned(),
+    }
+}
