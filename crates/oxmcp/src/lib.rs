@@ -146,7 +146,31 @@ pub mod extension;
 pub mod http;
 mod limits;
 mod logged;
-pub mod protocol;
+pub mod protocol {
+    //! Types of the protocol, under the specification's names: those of the crate `oxmcp-protocol`.
+    //!
+    //! Types hold the members of all revisions at once; their docs say which revisions have which. What is sent is made
+    //! to fit the peer's revision on its way out, so nothing else has to care.
+    //!
+    //! Structs are open for members that later revisions add, and enums for variants: make them by their constructors,
+    //! and set what else there is to set.
+    //!
+    //! Four names are here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. Here they are what a list
+    //! shows to a client, data that can be written and read. At the root they are what a server is given, with the functions that do
+    //! the work; what is here they make of themselves.
+    //!
+    //! ```
+    //! use oxmcp::protocol::{Tool, ToolAnnotations};
+    //!
+    //! let mut tool = Tool::new("add", serde_json::json!({"type": "object"}))
+    //!     .with_description("Add two numbers")
+    //!     .with_annotations(ToolAnnotations::default().with_read_only_hint(true));
+    //! tool.meta.insert("com.example/cost", 3);
+    //! ```
+
+    #[doc(inline)]
+    pub use oxmcp_protocol::{Revision, TemplateError, method, revision, types::*};
+}
 #[cfg(feature = "server")]
 mod server;
 #[cfg_attr(
@@ -157,6 +181,8 @@ mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
 mod sync;
+#[cfg(feature = "server")]
+pub mod tasks;
 pub mod testing;
 pub mod transport;
 
@@ -178,10 +204,10 @@ pub use oxmcp_schema::{
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, Completing, FileResources, OrToolError, Prompt, Question,
-    Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall, Structured,
-    StructuredContent, TemplateVariables, Tool, ToolError, Wrapped, file_resources, logging,
-    prompt, resource, tool,
+    ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, OrToolError,
+    Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall,
+    Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError, ToolResponse,
+    Wrapped, file_resources, logging, prompt, resource, tool,
 };
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use session::StateKey;
@@ -210,6 +236,7 @@ pub mod traits {
     //! | [`IntoError`] | what handlers that are none of tools fail with |
     //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
     //! | [`Questions`] | several questions that are asked at once |
+    //! | [`DetachedWork`] | what takes over when a call was answered before its handler ended |
 
     #[cfg(feature = "client")]
     pub use crate::client::{
@@ -222,8 +249,8 @@ pub mod traits {
         TemplateArguments, TemplateInput, ToolArguments, ToolInput,
     };
     pub use crate::session::{
-        Handler, HandlerContext, HandlerFuture, IntoError, OfState, ProgressAmount, SharedAs,
-        StateArguments,
+        DetachedAnswer, DetachedProgress, DetachedWork, Handler, HandlerContext, HandlerFuture,
+        IntoError, OfState, ProgressAmount, SharedAs, StateArguments,
     };
     #[doc(inline)]
     pub use oxmcp_schema::IntoSchema;

@@ -8,6 +8,7 @@ mod asking;
 mod forms;
 mod offers;
 mod schemas;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -57,6 +58,7 @@ fn server() -> Server {
         asking::offer,
         forms::offer,
         offers::offer,
+        tasks::offer,
     ];
     groups.iter().fold(server, |server, offer| offer(server))
 }

@@ -20,6 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[rustfmt::skip]
 pub(crate) fn offer(server: Server) -> Server {
     server.tools([
+        about(),
         simple_text(),
         Tool::new("test_image_content", "Return an image", image),
         Tool::new("test_audio_content", "Return a sound", audio),
@@ -33,6 +34,13 @@ pub(crate) fn offer(server: Server) -> Server {
         Tool::new("test_trigger_tool_change", "Change the list of tools", change_tools),
         Tool::new("test_trigger_prompt_change", "Change the list of prompts", change_prompts),
     ])
+}
+
+/// The suite calls whatever is listed first without arguments, as a client that can do nothing. Lists are sorted by name.
+fn about() -> Tool {
+    Tool::new("about", "Say what this server is", || async {
+        "a server for the conformance suite"
+    })
 }
 
 fn simple_text() -> Tool {

@@ -1,6 +1,6 @@
 //! [`Extension`], the builder of what one side does for an extension.
 
-use std::{ops::RangeBounds, sync::Arc};
+use std::{any::Any, ops::RangeBounds, sync::Arc};
 
 use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
@@ -61,6 +61,8 @@ pub struct Extension {
     pub(super) accepted: Option<RevisionCheck>,
     /// The first revision of the protocol that has it as a part of its own.
     pub(super) core_from: Option<Revision>,
+    /// What its code shares.
+    pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first thing that is wrong with it.
@@ -93,6 +95,7 @@ impl Extension {
             requirements: Vec::new(),
             accepted: None,
             core_from: None,
+            state: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             problem,
@@ -201,9 +204,19 @@ impl Extension {
         self
     }
 
+    /// Sets what the code of an extension shares on a server, for what has no handler of its own to capture it, as a
+    /// [layer of a tool](crate::Tool::layer). It is found by
+    /// [`RequestContext::extension_state`](crate::RequestContext::extension_state) and
+    /// [`Server::extension_state`](crate::Server::extension_state).
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
+        self.state = Some(state);
+        self
+    }
+
     /// Adds a middleware for what arrives. Its place is where the extension is added: inside the layers, and the extensions with
-    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the order.
-    /// See [`middleware`](crate::session::middleware).
+    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the
+    /// order. See [`middleware`](crate::session::middleware).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, middleware};
@@ -409,8 +422,9 @@ impl Extension {
         self
     }
 
-    /// For clients: a `resultType` beside the protocol's own. It is accepted for methods that have it in
-    /// [`Method::RESULT_TYPES`], whose result tells by it what came.
+    /// A `resultType` beside the protocol's own. A client accepts it for methods that have it in [`Method::RESULT_TYPES`], whose
+    /// result tells by it what came. A server answers with it by
+    /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only requests that declare the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
     pub fn result_type(mut self, name: impl Into<String>) -> Self {

@@ -203,6 +203,27 @@ impl Extensions {
         keys.any(|it| it == key)
     }
 
+    /// Refuses a result of a type to a request that does not declare the extension that has it.
+    ///
+    /// # Errors
+    /// What the client has to declare; and where no extension has the type, or the revision has no types of results.
+    #[cfg(feature = "server")]
+    pub(crate) fn check_result_type(&self, cx: &RequestContext, name: &str) -> Result<()> {
+        let has_type = |it: &&Arc<Extension>| it.result_types.iter().any(|own| own == name);
+        let Some(extension) = self.all.iter().find(has_type) else {
+            return Err(Error::misuse(format!(
+                "no extension of this server has results of the type {name:?}: say so with Extension::result_type"
+            )));
+        };
+        if !cx.revision().is_modern() {
+            return Err(Error::unsupported(format!(
+                "results of the type {name:?} need 2026-07-28 or later, and this client speaks {}",
+                cx.revision()
+            )));
+        }
+        extension.expect_declared(cx)
+    }
+
     pub(crate) fn has_result_type(&self, name: &str) -> bool {
         let mut types = self
             .all
@@ -293,8 +314,16 @@ impl Extension {
 
     /// Refuses a client that has not declared an extension that requires it.
     fn check(&self, cx: &RequestContext) -> Result<()> {
+        if self.requires_client {
+            return self.expect_declared(cx);
+        }
+        Ok(())
+    }
+
+    /// Refuses a client that has not declared the extension.
+    pub(super) fn expect_declared(&self, cx: &RequestContext) -> Result<()> {
         let declared = cx.client_capabilities().extensions.as_ref();
-        if !self.requires_client || self.is_declared(declared) {
+        if self.is_declared(declared) {
             return Ok(());
         }
         let settings = Value::Object(self.required_settings());

@@ -6,6 +6,8 @@ use oxmcp_protocol::JsonObject;
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "server")]
+use crate::session::connection::RequestContext;
 use crate::{
     error::{Error, Result},
     extension::{
@@ -35,12 +37,35 @@ impl Extensions {
         self.unmet = unmet;
     }
 
+    /// What the code of an extension shares. `None` where there is no such extension, or it shares another type.
+    #[cfg(feature = "server")]
+    pub(crate) fn state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
+        let extension = self.all.iter().find(|it| *it.id == *id)?;
+        Arc::clone(extension.state.as_ref()?).downcast().ok()
+    }
+
+    /// Refuses a request that does not declare an extension.
+    ///
+    /// # Errors
+    /// What the client has to declare; and where this side has no such extension.
+    #[cfg(feature = "server")]
+    pub(crate) fn expect(&self, cx: &RequestContext, id: &str) -> Result<()> {
+        let Some(extension) = self.all.iter().find(|it| *it.id == *id) else {
+            return Err(Error::misuse(format!("the server has no extension {id}")));
+        };
+        extension.expect_declared(cx)
+    }
+
+    /// Whether there is an extension of this identifier.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.all.iter().any(|it| *it.id == *id)
+    }
+
     /// What is missing, in words.
     fn lacks(&self, requirement: &Requirement, capabilities: &Value) -> Option<String> {
         match requirement {
             Requirement::Extension(id) => {
-                let is_there = self.all.iter().any(|it| *it.id == **id);
-                (!is_there).then(|| format!("the extension {id}, which was not added"))
+                (!self.has(id)).then(|| format!("the extension {id}, which was not added"))
             }
             Requirement::Capability(path) => {
                 let found = path

@@ -222,8 +222,24 @@ impl Features {
         let capabilities = self.capabilities(Revision::LATEST);
         self.extensions.note_unmet(&capabilities);
         let checked = self.extensions.check_requirements();
+        let checked = checked.and_then(|()| self.check_tools());
         let checked = checked.and_then(|()| self.check_metadata());
         self.problem = checked.err().map(|error| error.message().into());
+    }
+
+    /// Refuses tools whose extension is missing.
+    ///
+    /// # Errors
+    /// The first of them, and the extension.
+    fn check_tools(&self) -> Result<()> {
+        for tool in self.tools.after(None) {
+            let mut requires = tool.requires().iter();
+            if let Some(id) = requires.find(|id| !self.extensions.has(id)) {
+                let problem = format!("it requires the extension {id}, which was not added");
+                return Err(misuse_of::<RegisteredTool>(tool.id(), &problem));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a draft that cannot be served.

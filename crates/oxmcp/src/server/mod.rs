@@ -52,6 +52,6 @@ pub use server::Server;
 pub use session::ServerSession;
 pub use tool::attribute::tool;
 pub use tool::{
-    IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent, Tool, ToolArguments,
-    ToolError, ToolInput, Wrapped,
+    DetachableCall, IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent,
+    Tool, ToolArguments, ToolCall, ToolError, ToolInput, ToolResponse, Wrapped,
 };

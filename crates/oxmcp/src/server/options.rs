@@ -56,12 +56,14 @@ macro_rules! options {
             }
 
             $(#[$visible_to])+
+            ///
+            /// Where several are given, all must agree.
             #[must_use]
             pub fn visible_to(
                 mut self,
                 sees: impl Fn(&crate::session::connection::RequestContext) -> bool + Send + Sync + 'static,
             ) -> Self {
-                self.access.sees = Some(std::sync::Arc::new(sees));
+                self.access.see(sees);
                 self
             }
         }

@@ -35,6 +35,14 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Narrows the callers to those for whom `sees` is true as well.
+    pub(crate) fn see(&mut self, sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
+        self.sees = Some(match self.sees.take() {
+            None => Arc::new(sees),
+            Some(before) => Arc::new(move |cx| before(cx) && sees(cx)),
+        });
+    }
+
     /// Whether a caller sees the feature.
     fn is_seen(&self, cx: &RequestContext) -> bool {
         #[cfg(feature = "auth")]

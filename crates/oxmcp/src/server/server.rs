@@ -246,6 +246,15 @@ impl Server {
         server
     }
 
+    /// What an extension of this server [shares](Extension::state). `None` where there is no such extension, and where it shares
+    /// another type.
+    #[must_use]
+    pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
+        self.0
+            .features
+            .peek(|features| features.extensions.state(id))
+    }
+
     /// Serves a method of your own, in every revision. Its params and its result are types of the handler, and the params are
     /// validated. It belongs to no extension, and is declared nowhere; where clients are to find out that there is such a
     /// method, add an [`Extension`] with a [`method_fn`](Extension::method_fn).

@@ -1,6 +1,6 @@
 //! Session of a server with one client: connecting, what is known of the client, notifying it, closing.
 
-use std::{future::ready, sync::Arc};
+use std::{any::Any, future::ready, sync::Arc};
 
 use oxmcp_protocol::{
     ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
@@ -19,7 +19,7 @@ use crate::{
     session::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
-        handler::state_scope::StateScope,
+        handler::{detached::DetachedWork, state_scope::StateScope},
         outbound::options::CallOptions,
         task::{BoxFuture, spawn},
     },
@@ -226,6 +226,33 @@ impl ServerSession {
             Outcome::Closed => Ok(()),
             Outcome::Failed(reason) => Err(Error::closed(reason)),
         }
+    }
+}
+
+/// What extensions need of a request.
+impl RequestContext {
+    /// Refuses a request that does not declare an extension of this server, in a revision of it that the server knows.
+    ///
+    /// # Errors
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing, to answer with.
+    /// Besides, where the server itself does not have the extension.
+    pub fn expect_extension(&self, id: &str) -> Result<()> {
+        self.server()?.features().extensions.expect(self, id)
+    }
+
+    /// What an extension of this server [shares](crate::Extension::state). `None` where there is no such extension, and where it
+    /// shares another type.
+    #[must_use]
+    pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
+        self.server().ok()?.extension_state(id)
+    }
+
+    /// What has taken over the work of this handler, once it was [detached](crate::DetachableCall::detach) from its request.
+    /// `None` before that, and where it is of another type.
+    #[must_use]
+    pub fn detached_work<T: DetachedWork>(&self) -> Option<Arc<T>> {
+        let work: Arc<dyn Any + Send + Sync> = Arc::clone(self.parts().detached.get()?) as _;
+        work.downcast().ok()
     }
 }
 

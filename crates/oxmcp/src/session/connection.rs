@@ -31,6 +31,7 @@ use crate::{
     limits::Limits,
     session::{
         driver::outbox::Outbox,
+        handler::detached::Detached,
         inbound::{batch::Batch, in_flight::InFlight},
         middleware::response::Response,
         notifications::{
@@ -411,6 +412,8 @@ pub(crate) struct ContextParts {
     pub(crate) cancel: Latch,
     /// What the role keeps for the handler, where it keeps anything.
     pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// Takes what the handler says and asks once it goes on without its request.
+    pub(crate) detached: Detached,
     /// Set with the answer: nothing that belongs to the request may follow it.
     pub(in crate::session) answered: AtomicBool,
 }

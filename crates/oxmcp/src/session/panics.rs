@@ -65,6 +65,6 @@ pub(crate) fn catch_panic<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Makes one result of two: a panic becomes an error.
-pub(in crate::session) fn flatten<T>(result: StdResult<Result<T>, Panic>) -> Result<T> {
+pub(crate) fn flatten<T>(result: StdResult<Result<T>, Panic>) -> Result<T> {
     result.unwrap_or_else(|panic| Err(panic.into_error()))
 }

@@ -30,6 +30,7 @@
 // | `scripted_peer` | [`ScriptedPeer`] |
 // | `store_contracts` | the contracts of stores of events and of sessions |
 // | `token_store_contract` | the contract of stores of credentials |
+// | `task_contract` | the contract of stores of tasks |
 // | `contract_rules` | what they have in common |
 
 #[cfg(all(feature = "client", feature = "server"))]
@@ -39,6 +40,8 @@ mod contract_rules;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
 mod store_contracts;
+#[cfg(feature = "server")]
+mod task_contract;
 #[cfg(feature = "auth")]
 mod token_store_contract;
 
@@ -47,5 +50,7 @@ pub use connect::{Connect, connect};
 pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]
 pub use store_contracts::{event_store_contract, session_store_contract};
+#[cfg(feature = "server")]
+pub use task_contract::task_store_contract;
 #[cfg(feature = "auth")]
 pub use token_store_contract::token_store_contract;

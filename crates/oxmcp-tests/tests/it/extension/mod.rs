@@ -10,6 +10,8 @@ mod requirements;
 mod results;
 mod revisions;
 mod subscriptions;
+mod tasks;
+mod tool_layers;
 
 use oxmcp::{
     Client, ClientSession, Extension, Server,

@@ -91,6 +91,7 @@ pub(crate) const TABLE: &[Row] = &[
             "attack_4_a_session_belongs_to_the_principal_that_opened_it",
             "attack_4_a_session_is_found_only_by_its_owner",
             "attack_4_a_session_of_2024_11_05_belongs_to_its_principal",
+            "attack_4_a_task_is_of_its_owner_alone",
             "attack_4_only_its_owner_restores_a_stored_session",
             "attack_7_a_principal_has_a_quota_of_sessions",
             "attack_headers_that_are_wrong_do_not_tell_of_a_hidden_tool",

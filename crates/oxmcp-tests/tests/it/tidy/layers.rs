@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["session"],
     &["extension"],
     &["server", "client"],
+    &["tasks"],
     &["http"],
     &["testing", "fuzzing"],
 ];

@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    Asked, Question, Questions, check,
+    Asked, Question, Questions, check, detach,
     journal::{Journal, Lookup, Mode},
     live_session,
     question::{Answered, Put},
@@ -343,7 +343,8 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
     for question in &ready {
         answers.push(lookup(&journal, question, cx)?);
     }
-    if revision.is_modern() {
+    let detached = cx.parts().detached.get();
+    if revision.is_modern() && detached.is_none() {
         let missing = ready.iter().zip(&answers).filter(|(_, it)| it.is_none());
         let mut is_missing = false;
         for (question, _) in missing {
@@ -361,7 +362,10 @@ async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
         if let Some(value) = known {
             return Ok(value);
         }
-        let value = live_session::ask(cx, &settings, &question.key, &question.request).await?;
+        let value = match detached {
+            Some(work) => detach::ask(cx, work, &question.key, &question.request).await?,
+            None => live_session::ask(cx, &settings, &question.key, &question.request).await?,
+        };
         journal.record_answer(&question.key, &question.digest, &value);
         Ok(value)
     });

@@ -13,6 +13,7 @@
 //! | `question.rs` | a question, several at once, and reading their answers |
 //! | `form.rs` | the form that asks for a type |
 //! | `check.rs` | checks of questions and answers |
+//! | `detach.rs` | contexts whose questions outlive the request |
 //! | `live_session.rs` | questions as requests to the client |
 //! | `rounds.rs` | questions as the result of the request |
 //! | `journal.rs` | what a handler has asked, learned and done |
@@ -23,6 +24,7 @@
 
 mod check;
 mod context;
+mod detach;
 mod form;
 mod journal;
 mod live_session;
@@ -39,6 +41,7 @@ mod form_tests;
 #[cfg(test)]
 mod sealed_state_tests;
 
+pub(crate) use detach::{detachable, is_suspended};
 pub(crate) use journal::RoundRequest;
 pub use live_session::SessionCall;
 pub use question::{Asked, Question, Questions};

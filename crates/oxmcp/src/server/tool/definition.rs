@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     IntoToolResult, ToolArguments, ToolError,
     handler::{ErasedHandler, erase, erase_dynamic},
+    layer::{ErasedLayer, ToolCall, ToolResponse, erase_layer},
 };
 use crate::{
     error::{Error, Result},
@@ -73,6 +74,10 @@ pub struct Tool {
     pub(super) spawned: bool,
     pub(super) access: Access,
     pub(super) ask_mode: AskMode,
+    /// Code around its calls, the outermost first.
+    pub(super) layers: Vec<ErasedLayer>,
+    /// The extensions that its server must have, by their identifiers.
+    pub(super) requires: Vec<String>,
     /// The first mistake.
     pub(super) mistake: Option<Error>,
 }
@@ -184,6 +189,8 @@ impl Tool {
             spawned: false,
             access: Access::default(),
             ask_mode,
+            layers: Vec::new(),
+            requires: Vec::new(),
             mistake,
         }
     }
@@ -307,6 +314,61 @@ impl Tool {
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
+        self
+    }
+
+    /// Adds code around the calls of this tool: for extensions, which can answer otherwise than the tool does, or go on with a
+    /// call that was answered. What was added first is outermost. A layer of all requests is
+    /// [`Server::layer`](crate::Server::layer).
+    ///
+    /// ```
+    /// use oxmcp::Tool;
+    ///
+    /// let tool = Tool::new("now", "Tell the time", || async { "ten past two" }).layer(|call| async move {
+    ///     let tool = call.tool().to_owned();
+    ///     let response = call.run().await;
+    ///     eprintln!("{tool}: {}", if response.is_ok() { "answered" } else { "failed" });
+    ///     response
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn layer<F, Fut>(mut self, layer: F) -> Self
+    where
+        F: Fn(ToolCall) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ToolResponse>> + Send + 'static,
+    {
+        self.layers.push(erase_layer(layer));
+        self
+    }
+
+    /// Changes its entry in the list: for the members that an extension sets. The schemas are those of
+    /// [`input`](Self::input) and [`output`](Self::output), whatever is set here.
+    ///
+    /// ```
+    /// use oxmcp::{Tool, protocol::{TaskSupport, ToolExecution}};
+    ///
+    /// let tool = Tool::new("report", "Write a report", || async { "written" }).entry(|entry| {
+    ///     let mut execution = ToolExecution::default();
+    ///     execution.task_support = Some(TaskSupport::Optional);
+    ///     entry.execution = Some(execution);
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn entry(mut self, change: impl FnOnce(&mut Definition)) -> Self {
+        change(&mut self.definition);
+        if let Err(error) = check_name(&self.definition.name) {
+            self.mistake.get_or_insert(error);
+        }
+        self
+    }
+
+    /// Says that a server of this tool must have an extension, as [`Extension::requires`](crate::Extension::requires) does of
+    /// another.
+    #[must_use]
+    pub fn requires(mut self, extension: impl Into<String>) -> Self {
+        self.requires.push(extension.into());
         self
     }
 

@@ -6,6 +6,7 @@
 //! | `definition.rs` | [`Tool`] |
 //! | `handler.rs` | the functions that can be a handler, their arguments, and the validation of both ends |
 //! | `output.rs` | what a handler may return |
+//! | `layer.rs` | code around the calls of a tool, which can answer otherwise, and go on when the call was answered |
 //! | `error.rs` | what it may fail with |
 //! | `registered.rs` | a tool in a server's registry, which requests call |
 //! | `attribute.rs` | `#[tool]`, which makes one of a function |
@@ -15,6 +16,7 @@ pub(super) mod attribute;
 mod definition;
 mod error;
 mod handler;
+mod layer;
 mod output;
 mod registered;
 mod server;
@@ -22,6 +24,7 @@ mod server;
 pub use definition::Tool;
 pub use error::{IntoToolError, OrToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
+pub use layer::{DetachableCall, ToolCall, ToolResponse};
 pub(super) use output::CheckedResult;
 pub use output::{IntoToolResult, Structured, StructuredContent, Wrapped};
 #[cfg(feature = "http-server")]

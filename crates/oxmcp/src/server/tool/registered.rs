@@ -12,6 +12,7 @@ use super::{
     Tool,
     definition::of_tool,
     handler::{ErasedHandler, ToolSchemas},
+    layer::wrap,
 };
 #[cfg(feature = "http-server")]
 use crate::{error::Error, limits::Limits};
@@ -34,6 +35,8 @@ pub(crate) struct RegisteredTool {
     handler: ErasedHandler,
     access: Access,
     ask_mode: AskMode,
+    /// The extensions that its server must have.
+    requires: Vec<String>,
     /// The arguments that headers repeat, over HTTP.
     #[cfg(feature = "http-server")]
     param_headers: ParamHeaders,
@@ -59,8 +62,11 @@ impl RegisteredTool {
             spawned,
             access,
             ask_mode,
+            layers,
+            requires,
             mistake,
         } = tool;
+        let handler = wrap(handler, layers);
         if let Some(mistake) = mistake {
             return Err(mistake);
         }
@@ -97,6 +103,7 @@ impl RegisteredTool {
             handler,
             access,
             ask_mode,
+            requires,
             #[cfg(feature = "http-server")]
             param_headers,
             inline: Arc::new(if spawned {
@@ -105,6 +112,13 @@ impl RegisteredTool {
                 InlineExecution::new()
             }),
         }))
+    }
+}
+
+impl RegisteredTool {
+    /// The extensions that its server must have, by their identifiers.
+    pub(crate) fn requires(&self) -> &[String] {
+        &self.requires
     }
 }
 

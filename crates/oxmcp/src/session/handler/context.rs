@@ -11,6 +11,7 @@ use crate::{
     debug::opaque_debug,
     session::{
         connection::{Connection, ContextParts, Peer, RequestContext},
+        handler::detached::Detached,
         notifications::progress_rate::ProgressRate,
         task::Latch,
     },
@@ -34,6 +35,7 @@ impl ContextParts {
             meta: None,
             cancel: Latch::default(),
             role_state: OnceLock::new(),
+            detached: Detached::default(),
             answered: AtomicBool::new(false),
         }
     }
@@ -152,10 +154,11 @@ impl RequestContext {
         self.parts.cancel.wait().await;
     }
 
-    /// Whether the caller asked for progress.
+    /// Whether anybody is told of progress: the caller asked for it, or the handler goes on [detached](crate::traits::DetachedWork)
+    /// from its request.
     #[must_use]
     pub fn wants_progress(&self) -> bool {
-        self.parts.progress_token.is_some()
+        self.parts.progress_token.is_some() || self.parts.detached.get().is_some()
     }
 }
 

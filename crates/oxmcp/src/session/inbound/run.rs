@@ -108,7 +108,10 @@ fn spawn(
 }
 
 /// Runs what serves `context`. `None` where it was cancelled, and did not end within its grace.
-async fn unless_cancelled<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn unless_cancelled<T>(
+    context: &ContextParts,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     let cancelled = async {
         context.cancel.wait().await;
         // On the heap, because it is rarely needed.

@@ -21,6 +21,7 @@ use crate::{
     limits::Limits,
     session::{
         connection::{Connection, ContextParts, RequestContext},
+        handler::detached::DetachedProgress,
         notifications::progress_rate::{Admission, Due, Report},
         task::{BoxFuture, spawn_on},
     },
@@ -239,7 +240,7 @@ fn start_timer(parts: &Arc<ContextParts>) {
 }
 
 /// Sends the report that is kept, since the answer is about to follow.
-pub(in crate::session) fn flush_progress(parts: &ContextParts) {
+pub(crate) fn flush_progress(parts: &ContextParts) {
     if parts.progress_token.is_some()
         && let Some(report) = parts.progress_rate.take_last()
     {
@@ -261,6 +262,17 @@ impl Future for ReportProgress<'_> {
         }
         // The context lives longer than this borrow of its report.
         let context = this.context;
+        if let Some(work) = context.parts().detached.get()
+            && let Some(report) = this.report.take()
+        {
+            work.progress(DetachedProgress {
+                done: report.done,
+                total: report.total,
+                message: report.message,
+            });
+            budget.made_progress();
+            return Poll::Ready(());
+        }
         let connection = &context.parts().connection;
         if this.room.is_none() {
             if connection.outbox.append_if_room(|out| this.write(out)) {

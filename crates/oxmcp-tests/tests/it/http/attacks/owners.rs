@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use oxmcp::{
-    Error, Server,
+    Error, Server, Tool,
     http::{Principal, ResponseBody, StreamableHttp},
     middleware::{Next, Request, from_fn},
+    protocol::Meta,
+    tasks::{ID, TaskPolicy, TaskTool, Tasks},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     http::mounts::{Target, mounts},
@@ -236,5 +238,50 @@ async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
         let _ = server.tool(idle("another"));
         let told = to_bob.next().await.unwrap().data;
         assert_eq!(told["method"], "notifications/tools/list_changed");
+    }
+}
+
+#[tokio::test]
+async fn attack_4_a_task_is_of_its_owner_alone() {
+    const OWNERS: [Option<&str>; 5] = [None, Some("ann"), Some("bob"), Some("ANN"), Some("")];
+    for mount in mounts!() {
+        let tool = Tool::new("wait", "Wait", std::future::pending::<String>);
+        let server = Server::new("s", "1")
+            .extension(Tasks::in_memory().extension())
+            .tool(tool.task(TaskPolicy::Required));
+        let endpoint = mount.serve(&StreamableHttp::from(server)).await;
+        let ask = async |who, method, params: Value| {
+            let mut message = modern(1, method, params);
+            message["params"]["_meta"][Meta::CLIENT_CAPABILITIES] = json!({"extensions": {ID: {}}});
+            let mut request = of(modern_builder(&message), who);
+            if let Some(id) = message["params"]["taskId"].as_str() {
+                request = request.header("mcp-name", id);
+            }
+            send(&endpoint, request, message.to_string()).await
+        };
+        for owner in OWNERS {
+            let created = json(ask(owner, "tools/call", json!({"name": "wait"})).await).await;
+            let id = created["result"]["taskId"].as_str().unwrap();
+            for who in OWNERS {
+                let is_own = who == owner;
+                for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+                    let params = json!({"taskId": id, "inputResponses": {}});
+                    let answer = json(ask(who, method, params).await).await;
+                    let expected = if is_own { Value::Null } else { json!(-32602) };
+                    assert_eq!(answer["error"]["code"], expected, "{method}: {answer}");
+                    if !is_own {
+                        let unknown = json!({"taskId": "unknown", "inputResponses": {}});
+                        let unknown = json(ask(who, method, unknown).await).await;
+                        assert_eq!(answer["error"], unknown["error"], "{method}");
+                    }
+                }
+                let listen = json!({"notifications": {"taskIds": [id]}});
+                let mut events = Events::of(ask(who, "subscriptions/listen", listen).await);
+                let acknowledged = events.next().await.unwrap().data;
+                let granted = &acknowledged["params"]["notifications"]["taskIds"];
+                let expected = if is_own { json!([id]) } else { json!([]) };
+                assert_eq!(*granted, expected, "{acknowledged}");
+            }
+        }
     }
 }

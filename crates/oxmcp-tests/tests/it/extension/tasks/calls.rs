@@ -1,0 +1,314 @@
+//! Calls that become tasks, and how those end.
+
+use oxmcp::{
+    Error, JsonSchema, RequestContext, Revision, ToolError,
+    protocol::CallToolResult,
+    tasks::{ServerTasks, TaskContext},
+    testing,
+};
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_call_becomes_a_task_where_the_request_declares_it() {
+    let (tool, open) = gated(TaskPolicy::Always);
+    let server = server(tool);
+    let mut peer = Peer::of(&server).await;
+    let answer = peer.ask("tools/call", json!({"name": "report"})).await;
+    let created = &answer["result"];
+    let expected = [
+        "_meta",
+        "createdAt",
+        "lastUpdatedAt",
+        "pollIntervalMs",
+        "resultType",
+        "status",
+        "taskId",
+        "ttlMs",
+    ];
+    assert_eq!(members(created), expected);
+    assert_eq!(
+        (&created["status"], &created["ttlMs"]),
+        (&json!("working"), &json!(3_600_000))
+    );
+    let id = created["taskId"].as_str().unwrap();
+    assert!(
+        id.len() == 32
+            && id
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
+    );
+    assert_eq!(peer.get(id).await["status"], "working");
+    open.send(true).unwrap();
+    let done = peer.until(id, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], "the report", "{done}");
+    assert!(
+        done.get("error").is_none() && done.get("inputRequests").is_none(),
+        "{done}"
+    );
+    // A request that does not declare it waits, whatever was declared before.
+    let plain = peer
+        .0
+        .ask(modern(90, "tools/call", json!({"name": "report"})))
+        .await
+        .unwrap();
+    assert_eq!(plain["result"]["resultType"], "complete", "{plain}");
+    assert_eq!(plain["result"]["content"][0]["text"], "the report");
+    let legacy = testing::connect(&server)
+        .revision(Revision::LATEST_LEGACY)
+        .await
+        .unwrap();
+    assert_eq!(
+        legacy.call_tool("report", ()).await.unwrap().to_text(),
+        "the report"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_becomes_a_task_when_its_time_is_over_and_not_before() {
+    let after = Duration::from_secs(5);
+    for (takes, expected) in [(4999, "complete"), (5001, "task")] {
+        let tool = Tool::new("nap", "Sleep", move || async move {
+            tokio::time::sleep(Duration::from_millis(takes)).await;
+            "slept"
+        });
+        let server = server(tool.task(TaskPolicy::After(after)));
+        let mut peer = Peer::of(&server).await;
+        let answer = peer.ask("tools/call", json!({"name": "nap"})).await;
+        assert_eq!(
+            answer["result"]["resultType"], expected,
+            "{takes}: {answer}"
+        );
+        if let Some(id) = answer["result"]["taskId"].as_str() {
+            let done = peer.until(id, "completed").await;
+            assert_eq!(done["result"]["content"][0]["text"], "slept");
+        } else {
+            assert_eq!(answer["result"]["content"][0]["text"], "slept");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_the_tool_completes_a_task_and_one_of_the_protocol_fails_it() {
+    let panics = Tool::new("panics", "Fail", || async {
+        tokio::task::yield_now().await;
+        if true {
+            panic!("a secret");
+        }
+    });
+    for policy in [TaskPolicy::Always, TaskPolicy::Required] {
+        let tools = || {
+            let late = |tool: Tool| tool.task(policy);
+            [
+                late(Tool::new("bad", "Fail", || async {
+                    Err::<String, _>(ToolError::new("no paper"))
+                })),
+                late(Tool::new("broken", "Fail", || async {
+                    Err::<String, _>(Error::invalid_params("no"))
+                })),
+            ]
+        };
+        let server = server(Tool::new("idle", "Nothing", || async {})).tools(tools());
+        let mut peer = Peer::of(&server).await;
+        let id = peer.begin("bad").await;
+        let done = peer.until(&id, "completed").await;
+        assert_eq!(done["result"]["isError"], true, "{done}");
+        let id = peer.begin("broken").await;
+        let failed = peer.until(&id, "failed").await;
+        assert_eq!(failed["error"]["code"], -32602, "{failed}");
+        assert!(
+            failed.get("result").is_none() && failed["statusMessage"] == "no",
+            "{failed}"
+        );
+    }
+    let server = server(panics.task(TaskPolicy::Always));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("panics").await;
+    let failed = peer.until(&id, "failed").await;
+    assert_eq!(failed["error"]["code"], -32603, "{failed}");
+    assert!(!failed.to_string().contains("secret"), "{failed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_task_stays_so_whatever_its_handler_does() {
+    let heeds = Tool::new("heeds", "Wait", |cx: RequestContext| async move {
+        cx.cancelled().await;
+        "late"
+    });
+    let deaf = Tool::new("deaf", "Wait", || async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        "late"
+    });
+    let server = server(heeds.task(TaskPolicy::Always)).tool(deaf.task(TaskPolicy::Always));
+    let mut peer = Peer::of(&server).await;
+    for tool in ["heeds", "deaf"] {
+        let id = peer.begin(tool).await;
+        for _ in 0..2 {
+            let ack = peer.ask("tasks/cancel", json!({"taskId": id})).await;
+            assert_eq!(members(&ack["result"]), ["_meta", "resultType"], "{ack}");
+            assert_eq!(peer.get(&id).await["status"], "cancelled");
+        }
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let state = peer.get(&id).await;
+        assert_eq!(state["status"], "cancelled", "{state}");
+        assert!(state.get("result").is_none(), "{state}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_requires_tasks_is_refused_without_them() {
+    let (tool, _open) = gated(TaskPolicy::Required);
+    let server = server(tool);
+    let mut peer = Peer::of(&server).await;
+    let refused = peer
+        .0
+        .ask(modern(9, "tools/call", json!({"name": "report"})))
+        .await
+        .unwrap();
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
+    let extensions = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
+    assert_eq!(*extensions, json!({ID: {}}));
+    let legacy = testing::connect(&server)
+        .revision(Revision::LATEST_LEGACY)
+        .await
+        .unwrap();
+    assert!(legacy.tools().all().await.unwrap().is_empty());
+    legacy.call_tool("report", ()).await.unwrap_err();
+    // The extension is required of the server, too.
+    let (tool, _open) = gated(TaskPolicy::Always);
+    let error = Server::new("s", "1").tool(tool).check().unwrap_err();
+    assert!(error.message().contains(ID), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_becomes_the_status_message() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    let tool = Tool::new(
+        "write",
+        "Write",
+        |cx: RequestContext, _: Nothing| async move {
+            tokio::task::yield_now().await;
+            for page in 1..=1000 {
+                cx.progress(page)
+                    .total(1000)
+                    .message(format!("page {page}"))
+                    .await;
+            }
+            cx.cancelled().await;
+        },
+    );
+    let server = server(tool.task(TaskPolicy::Always));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("write").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.get(&id).await["statusMessage"], "page 1000");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_completed_from_elsewhere() {
+    let (told, mut ids) = tokio::sync::mpsc::channel(16);
+    let tool = Tool::new("order", "Order", move |cx: RequestContext| {
+        let told = told.clone();
+        async move {
+            told.try_send(cx.task_id()).unwrap();
+            std::future::pending::<String>().await
+        }
+    });
+    let server = server(tool.task(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("order").await;
+    assert_eq!(ids.recv().await.unwrap().as_deref(), Some(&*id));
+    let tasks = server.tasks().unwrap();
+    tasks.report(&id, "on its way").await.unwrap();
+    assert_eq!(peer.get(&id).await["statusMessage"], "on its way");
+    assert!(
+        tasks
+            .complete(&id, CallToolResult::text("here"))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !tasks
+            .fail(&id, &Error::invalid_params("late"))
+            .await
+            .unwrap()
+    );
+    let done = peer.get(&id).await;
+    assert_eq!(done["result"]["content"][0]["text"], "here", "{done}");
+    assert!(
+        tasks
+            .complete("unknown", CallToolResult::text("here"))
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_who_end_a_task_at_once_one_is_right() {
+    let tool = Tool::new("wait", "Wait", std::future::pending::<String>);
+    let server = server(tool.task(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    for _ in 0..20 {
+        let id = peer.begin("wait").await;
+        let tasks = server.tasks().unwrap();
+        let ends = (0..8).map(|number| {
+            let (tasks, id) = (tasks.clone(), id.clone());
+            tokio::spawn(async move {
+                let result = CallToolResult::text(number.to_string());
+                tasks.complete(&id, result).await.unwrap().then_some(number)
+            })
+        });
+        let ends: Vec<_> = ends.collect();
+        peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        let mut right = Vec::new();
+        for end in ends {
+            right.extend(end.await.unwrap());
+        }
+        let state = peer.get(&id).await;
+        match right.as_slice() {
+            [] => assert_eq!(state["status"], "cancelled", "{state}"),
+            [one] => assert_eq!(
+                state["result"]["content"][0]["text"],
+                one.to_string(),
+                "{state}"
+            ),
+            many => panic!("{many:?} have ended one task: {state}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_expires_when_it_is_over_and_not_while_it_works() {
+    let tool = || {
+        Tool::new("nap", "Sleep", || async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            "slept"
+        })
+    };
+    let tasks = Tasks::in_memory().ttl(Duration::from_secs(10));
+    let server = Server::new("s", "1")
+        .extension(tasks.extension())
+        .tool(tool().task(TaskPolicy::Always));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("nap").await;
+    tokio::time::sleep(Duration::from_secs(59)).await;
+    assert_eq!(peer.get(&id).await["status"], "working");
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(peer.get(&id).await["status"], "completed");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let gone = peer.ask("tasks/get", json!({"taskId": id})).await;
+    assert_eq!(gone["error"]["code"], -32602, "{gone}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_outlives_the_connection_that_made_it() {
+    let (tool, open) = gated(TaskPolicy::Always);
+    let server = server(tool);
+    let id = Peer::of(&server).await.begin("report").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    open.send(true).unwrap();
+    let done = Peer::of(&server).await.until(&id, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], "the report");
+}

@@ -1,0 +1,139 @@
+//! Stores of tasks, and their bounds.
+
+use std::sync::Arc;
+
+use oxmcp::{
+    tasks::{MemoryTaskStore, StoredTask, TaskRecord, TaskStore},
+    testing::task_store_contract,
+};
+
+use super::*;
+
+async fn handles() -> (Arc<MemoryTaskStore>, Arc<MemoryTaskStore>) {
+    let store = Arc::new(MemoryTaskStore::new());
+    (Arc::clone(&store), store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_in_memory_keeps_the_contract() {
+    task_store_contract(handles).await.unwrap();
+}
+
+/// A store that breaks one rule.
+struct Broken(Arc<MemoryTaskStore>, &'static str);
+
+impl TaskStore for Broken {
+    async fn create(&self, mut task: TaskRecord) -> oxmcp::Result<()> {
+        match self.1 {
+            "found" => task.owner = None,
+            "time" if task.ttl_ms == 200 => task.ttl_ms = 3_600_000,
+            _ => {}
+        }
+        self.0.create(task).await
+    }
+
+    async fn load(&self, id: &str) -> oxmcp::Result<Option<StoredTask>> {
+        self.0.load(id).await
+    }
+
+    async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> oxmcp::Result<bool> {
+        if self.1 == "revision" {
+            let Some(now) = self.0.load(id).await? else {
+                return Ok(false);
+            };
+            return self.0.replace(id, now.revision, task).await;
+        }
+        self.0.replace(id, revision, task).await
+    }
+
+    async fn changed(&self, id: &str, revision: u64) -> oxmcp::Result<()> {
+        match self.1 {
+            "ends" => std::future::pending().await,
+            _ => self.0.changed(id, revision).await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_contract_sees_stores_that_break_it() {
+    for rule in ["found", "revision", "ends", "time"] {
+        let broken = task_store_contract(async || {
+            let store = Arc::new(MemoryTaskStore::new());
+            (Broken(Arc::clone(&store), rule), Broken(store, rule))
+        });
+        let error = broken.await.unwrap_err();
+        assert!(error.message().contains(rule), "{rule}: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_full_refuses_tasks_until_some_expire() {
+    let store = MemoryTaskStore::new().max_tasks(3).max_each(2);
+    let task = |id: &str, owner: Option<&str>| {
+        let mut task = TaskRecord::new(id, "tool");
+        task.owner = owner.map(str::to_owned);
+        task.ttl_ms = 1000;
+        task
+    };
+    for (id, owner, is_taken) in [
+        ("a", Some("ann"), true),
+        ("b", Some("ann"), true),
+        ("c", Some("ann"), false),
+        ("d", None, true),
+        ("e", Some("bob"), false),
+    ] {
+        assert_eq!(
+            store.create(task(id, owner)).await.is_ok(),
+            is_taken,
+            "{id}"
+        );
+    }
+    tokio::time::sleep(Duration::from_millis(1001)).await;
+    store.create(task("e", Some("bob"))).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_are_ten_thousand_tasks_and_no_more() {
+    let store = MemoryTaskStore::new();
+    let task = |number: usize| {
+        let mut task = TaskRecord::new(number.to_string(), "tool");
+        task.owner = Some((number % 10).to_string());
+        task.ttl_ms = 1000;
+        task
+    };
+    for round in 0..2 {
+        for number in 0..10_000 {
+            store.create(task(number)).await.unwrap();
+        }
+        assert!(store.create(task(10_000)).await.is_err(), "{round}");
+        tokio::time::sleep(Duration::from_millis(1001)).await;
+    }
+    assert!(store.load("0").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_without_room_fails_its_task() {
+    let store = MemoryTaskStore::new().max_bytes(10_000);
+    let tool = |name: &str, bytes: usize| {
+        let text = "x".repeat(bytes);
+        let tool = Tool::new(name, "Write", move || {
+            let text = text.clone();
+            async move {
+                tokio::task::yield_now().await;
+                text
+            }
+        });
+        tool.task(TaskPolicy::Always)
+    };
+    let server = Server::new("s", "1")
+        .extension(Tasks::new(store).extension())
+        .tool(tool("short", 2000))
+        .tool(tool("long", 20_000));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("long").await;
+    let failed = peer.until(&id, "failed").await;
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains("no memory left"), "{failed}");
+    let id = peer.begin("short").await;
+    peer.until(&id, "completed").await;
+}

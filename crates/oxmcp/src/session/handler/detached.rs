@@ -1,0 +1,67 @@
+//! Detached work: what a handler goes on with when its request was answered without it.
+
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
+
+use oxmcp_protocol::InputRequest;
+use serde_json::value::RawValue;
+
+use crate::error::Result;
+
+/// Takes over what a handler says and asks once its request was answered without it: its progress can reach no caller by itself
+/// then, nor can its questions. An extension implements it, for [`DetachableCall::detach`](crate::DetachableCall::detach).
+pub trait DetachedWork: Any + Send + Sync {
+    /// The handler has reported progress. This must not block.
+    fn progress(&self, report: DetachedProgress);
+
+    /// The handler asks, and waits for the result that a client would have answered the question with. It is checked against the
+    /// question afterwards. The key is the handler's own.
+    ///
+    /// # Errors
+    /// What the handler gets instead of an answer.
+    fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer;
+}
+
+/// The answer to a question of detached work, once it is there.
+pub type DetachedAnswer = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
+
+/// A report of progress of detached work.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DetachedProgress {
+    /// How much is done.
+    pub done: f64,
+    /// How much there is in all, where that is known.
+    pub total: Option<f64>,
+    /// What is being done, for people to read.
+    pub message: Option<String>,
+}
+
+/// The taker of what a context's handler says and asks, once it is detached.
+#[derive(Default)]
+pub(crate) struct Detached(OnceLock<Arc<dyn DetachedWork>>);
+
+impl Detached {
+    pub(crate) fn get(&self) -> Option<&Arc<dyn DetachedWork>> {
+        self.0.get()
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn set(&self, work: Arc<dyn DetachedWork>) {
+        // A call is detached once: that consumes it.
+        let _ = self.0.set(work);
+    }
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Detached")
+            .field(&self.0.get().is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,221 @@
+//! [`Tasks`], the extension for servers: its settings, its store, and how tasks are made, found and changed.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+
+use super::{
+    memory::MemoryTaskStore,
+    record::TaskRecord,
+    store::{AnyTaskStore, StoredTask, TaskStore},
+    wire::{ID, LISTEN_KEY, TaskChanged, TaskState},
+};
+use crate::{
+    debug::opaque_debug,
+    error::{Error, Result},
+    logged::Logged,
+    server::Server,
+    session::{connection::RequestContext, principal::Principal},
+};
+
+/// How often a change is tried again that others were quicker than.
+const MAX_TRIES: usize = 100;
+/// The longest that a task is kept, however long it works.
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The extension [tasks](super) of a server: give [`extension`](Self::extension) to it.
+#[derive(Clone)]
+pub struct Tasks {
+    store: Arc<dyn AnyTaskStore>,
+    ttl: Duration,
+    poll_interval: Duration,
+}
+
+impl Tasks {
+    /// Tasks that are kept in a store.
+    #[must_use]
+    pub fn new(store: impl TaskStore) -> Self {
+        Self {
+            store: Arc::new(store),
+            ttl: Duration::from_secs(60 * 60),
+            poll_interval: Duration::from_secs(1),
+        }
+    }
+
+    /// Tasks that are kept in the memory of this process, and end with it.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::new(MemoryTaskStore::new())
+    }
+
+    /// How long a task is kept after it was made. Default: an hour. While it works this is put off, up to 24 hours; one that
+    /// waits for its client is not kept longer. When it is over, the task is gone and its handler is cancelled.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl.clamp(Duration::from_millis(1), MAX_TTL);
+        self
+    }
+
+    /// How often clients should ask for a task. Default: a second.
+    #[must_use]
+    pub fn poll_interval(mut self, interval: Duration) -> Self {
+        self.poll_interval = interval.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The tasks of the server that a request came to.
+    ///
+    /// # Errors
+    /// Where the server does not have the extension.
+    pub(super) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
+        let tasks = cx.extension_state(ID);
+        tasks.ok_or_else(|| Error::misuse(format!("the server does not have the extension {ID}")))
+    }
+
+    /// Makes a task. It can be found everywhere when this returns.
+    pub(super) async fn create(&self, cx: &RequestContext, tool: &str) -> Result<TaskRecord> {
+        let owner = owner(cx);
+        let mut task = TaskRecord::new(new_id(owner)?, tool);
+        task.owner = owner.map(str::to_owned);
+        task.created_ms = now_ms();
+        task.updated_ms = task.created_ms;
+        task.ttl_ms = in_ms(self.ttl);
+        task.poll_interval_ms = in_ms(self.poll_interval);
+        self.store.create(task.clone()).await?;
+        Ok(task)
+    }
+
+    /// The task of an id, if it is the caller's.
+    ///
+    /// # Errors
+    /// One for all that there is not: what is unknown, what has expired, and what is somebody else's.
+    pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<TaskRecord> {
+        let found = self.load(id).await?.map(|it| it.task);
+        let own = found.filter(|it| it.owner.as_deref() == owner(cx));
+        own.ok_or_else(unknown)
+    }
+
+    pub(super) async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+        if !is_id(id) {
+            return Ok(None);
+        }
+        self.store.load(id).await
+    }
+
+    /// Waits until a task has another revision, or is gone.
+    pub(super) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+        self.store.changed(id, revision).await
+    }
+
+    /// Changes a task, and tells who listens. `change` may be called several times, and says whether it has changed anything.
+    /// `None` where it has not, and where the task is gone.
+    pub(super) async fn change(
+        &self,
+        server: &Server,
+        id: &str,
+        mut change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<Option<TaskRecord>> {
+        for _ in 0..MAX_TRIES {
+            let Some(StoredTask { mut task, revision }) = self.load(id).await? else {
+                return Ok(None);
+            };
+            if !change(&mut task) {
+                return Ok(None);
+            }
+            task.updated_ms = now_ms().max(task.updated_ms);
+            if self.store.replace(id, revision, task.clone()).await? {
+                publish(server, &task);
+                return Ok(Some(task));
+            }
+        }
+        Err(Error::internal(
+            "the task changes faster than it can be written",
+        ))
+    }
+
+    /// How often, and for how long, a task is kept longer that works: so there is always at least half of its time left.
+    pub(super) fn extension_step(&self) -> Duration {
+        (self.ttl / 2).max(Duration::from_millis(1))
+    }
+
+    /// Keeps a task that works for longer.
+    pub(super) fn extend(&self, task: &mut TaskRecord) -> bool {
+        task.extend(in_ms(self.extension_step()), in_ms(MAX_TTL))
+    }
+}
+
+opaque_debug!(Tasks, |it| { ttl: it.ttl, poll_interval: it.poll_interval });
+
+/// The one error for what is unknown, expired, or somebody else's.
+pub(super) fn unknown() -> Error {
+    Error::invalid_params("there is no such task: it may have expired")
+}
+
+fn owner(cx: &RequestContext) -> Option<&str> {
+    cx.principal().map(Principal::as_str)
+}
+
+fn publish(server: &Server, task: &TaskRecord) {
+    let told = server.publish::<TaskChanged>(LISTEN_KEY, task.id.as_str(), TaskState::of(task));
+    if let Err(error) = told {
+        tracing::debug!(error = %Logged(&error), "nobody was told of a change of a task");
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, in_ms)
+}
+
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The random bytes of an id, and those of the tag that follows them.
+const RANDOM: usize = 16;
+const TAG: usize = 8;
+
+/// An id that nobody can guess. Its tag tells whose it is without asking the store: a subscription must be granted at once.
+fn new_id(owner: Option<&str>) -> Result<String> {
+    let mut random = [0; RANDOM];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    let id = [random.as_slice(), &tag(&random, owner)].concat();
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(id))
+}
+
+/// Whether this is an id of ours.
+fn is_id(id: &str) -> bool {
+    decode(id).is_some()
+}
+
+fn decode(id: &str) -> Option<Vec<u8>> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(id).ok()?;
+    (bytes.len() == RANDOM + TAG).then_some(bytes)
+}
+
+/// Whether an id is one of the caller, be there such a task or not.
+pub(super) fn is_own_id(cx: &RequestContext, id: &str) -> bool {
+    let Some(bytes) = decode(id) else {
+        return false;
+    };
+    let (random, tagged) = bytes.split_at(RANDOM);
+    tagged == tag(random, owner(cx))
+}
+
+fn tag(random: &[u8], owner: Option<&str>) -> [u8; TAG] {
+    let mut hash = Sha256::new();
+    hash.update(random);
+    // Nobody in particular is not the owner of an empty name.
+    hash.update([u8::from(owner.is_some())]);
+    hash.update(owner.unwrap_or_default());
+    let mut tag = [0; TAG];
+    for (to, from) in tag.iter_mut().zip(hash.finalize()) {
+        *to = from;
+    }
+    tag
+}

@@ -1,0 +1,224 @@
+//! Store of tasks in the memory of this process, within bounds.
+
+use std::{collections::HashMap, fmt, time::Duration};
+
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    record::TaskRecord,
+    store::{StoredTask, TaskStore},
+};
+use crate::{
+    error::{Error, Result},
+    session::task::after,
+    sync::Mutex,
+};
+
+/// Keeps tasks in the memory of this process: with it they end. For one process, and for tests.
+///
+/// It is bounded: in how many tasks there are, in all and of one owner, and in their bytes. Where there is no room for another
+/// task its call is refused; where there is none for a result, the task fails.
+pub struct MemoryTaskStore {
+    tasks: Mutex<Table>,
+    max_tasks: usize,
+    max_each: usize,
+    max_bytes: usize,
+}
+
+#[derive(Default)]
+struct Table {
+    entries: HashMap<String, Entry>,
+    /// How many each owner has.
+    owners: HashMap<Option<String>, usize>,
+    bytes: usize,
+}
+
+struct Entry {
+    task: TaskRecord,
+    created: Instant,
+    /// The revision, and what waits for another one.
+    revision: watch::Sender<u64>,
+}
+
+impl Entry {
+    fn expires(&self) -> Instant {
+        after(self.created, Duration::from_millis(self.task.ttl_ms))
+    }
+}
+
+impl Default for MemoryTaskStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryTaskStore {
+    /// A store without tasks: at most 10 000 of them, 1 000 of one owner, and 64 MiB in all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            tasks: Mutex::default(),
+            max_tasks: 10_000,
+            max_each: 1_000,
+            max_bytes: 64 << 20,
+        }
+    }
+
+    /// How many tasks there are at most.
+    #[must_use]
+    pub fn max_tasks(mut self, tasks: usize) -> Self {
+        self.max_tasks = tasks;
+        self
+    }
+
+    /// How many tasks one owner has at most. Callers without authentication are one owner.
+    #[must_use]
+    pub fn max_each(mut self, tasks: usize) -> Self {
+        self.max_each = tasks;
+        self
+    }
+
+    /// How many bytes all tasks have at most, with what they came to.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    fn check_bytes(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.max_bytes {
+            return Ok(());
+        }
+        Err(Error::limit(
+            "the server has no memory left for tasks; try again later",
+        ))
+    }
+}
+
+impl Table {
+    fn add(&mut self, entry: Entry) {
+        self.bytes += entry.task.bytes();
+        *self.owners.entry(entry.task.owner.clone()).or_default() += 1;
+        self.entries.insert(entry.task.id.clone(), entry);
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(Entry { task, .. }) = self.entries.remove(id) else {
+            return;
+        };
+        self.bytes -= task.bytes();
+        if let Some(count) = self.owners.get_mut(&task.owner) {
+            *count -= 1;
+            if *count == 0 {
+                self.owners.remove(&task.owner);
+            }
+        }
+    }
+
+    fn remove_expired(&mut self) {
+        let now = Instant::now();
+        let all = self.entries.iter();
+        let expired = all.filter(|(_, entry)| now >= entry.expires());
+        let expired: Vec<_> = expired.map(|(id, _)| id.clone()).collect();
+        for id in expired {
+            self.remove(&id);
+        }
+    }
+
+    /// The entry of an id, if it has not expired.
+    fn find(&mut self, id: &str) -> Option<&mut Entry> {
+        let entry = self.entries.get(id)?;
+        if Instant::now() >= entry.expires() {
+            self.remove(id);
+        }
+        self.entries.get_mut(id)
+    }
+}
+
+impl TaskStore for MemoryTaskStore {
+    async fn create(&self, task: TaskRecord) -> Result<()> {
+        let mut table = self.tasks.lock();
+        let has_room = |table: &Table| {
+            let of_owner = table.owners.get(&task.owner).copied().unwrap_or_default();
+            table.entries.len() < self.max_tasks && of_owner < self.max_each
+        };
+        // All of them are looked at, so only where it is full.
+        if !has_room(&table) || table.bytes + task.bytes() > self.max_bytes {
+            table.remove_expired();
+        }
+        if !has_room(&table) {
+            return Err(Error::limit(
+                "there are too many tasks already; wait for some to expire",
+            ));
+        }
+        self.check_bytes(table.bytes + task.bytes())?;
+        if table.entries.contains_key(&task.id) {
+            return Err(Error::internal("there is a task of this id already"));
+        }
+        table.add(Entry {
+            created: Instant::now(),
+            revision: watch::Sender::new(1),
+            task,
+        });
+        Ok(())
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+        let mut table = self.tasks.lock();
+        let entry = table.find(id);
+        Ok(entry.map(|it| StoredTask::new(it.task.clone(), *it.revision.borrow())))
+    }
+
+    async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
+        let mut table = self.tasks.lock();
+        let all = table.bytes;
+        let Some(entry) = table.find(id) else {
+            return Ok(false);
+        };
+        if *entry.revision.borrow() != revision {
+            return Ok(false);
+        }
+        let (before, bytes) = (entry.task.bytes(), task.bytes());
+        if bytes > before {
+            self.check_bytes(all - before + bytes)?;
+        }
+        entry.task = task;
+        entry.revision.send_modify(|revision| *revision += 1);
+        table.bytes = table.bytes - before + bytes;
+        Ok(true)
+    }
+
+    async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+        loop {
+            let found = {
+                let mut table = self.tasks.lock();
+                table
+                    .find(id)
+                    .map(|it| (it.revision.subscribe(), it.expires()))
+            };
+            let Some((mut now, expires)) = found else {
+                return Ok(());
+            };
+            // An entry that is removed drops its sender, which ends the wait, too.
+            if timeout_at(expires, now.wait_for(|now| *now != revision))
+                .await
+                .is_ok()
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MemoryTaskStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.tasks.lock();
+        f.debug_struct("MemoryTaskStore")
+            .field("tasks", &table.entries.len())
+            .field("bytes", &table.bytes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! The extension's methods, and completing tasks from elsewhere.
+
+use std::sync::Arc;
+
+use oxmcp_protocol::{
+    CallToolResult, EmptyResult, ErrorObject, InputRequest, InputResponses, Revision, TaskParams,
+};
+use serde_json::Value;
+
+use super::{
+    engine::{Tasks, is_own_id, unknown},
+    record::{TaskOutcome, TaskRecord},
+    wire::{
+        CancelTask, GetTask, ID, LISTEN_KEY, RESULT_TYPE, TaskChanged, TaskState, UpdateTask,
+        UpdateTaskParams,
+    },
+};
+use crate::{
+    error::{Error, Result},
+    extension::Extension,
+    server::{Server, ToolResponse},
+    session::connection::RequestContext,
+};
+
+/// The ids of one subscription. Who has more asks again.
+const MAX_LISTENED: usize = 1000;
+
+impl Tasks {
+    /// The extension, for [`Server::extension`].
+    #[must_use]
+    pub fn extension(&self) -> Extension {
+        let modern = Revision::LATEST..;
+        Extension::new(ID)
+            .requires_client()
+            .result_type(RESULT_TYPE)
+            .method::<GetTask, _>(modern.clone(), get)
+            .method::<UpdateTask, _>(modern.clone(), update)
+            .method::<CancelTask, _>(modern.clone(), cancel)
+            .notifies::<TaskChanged>(modern)
+            .header::<GetTask>("taskId", "Mcp-Name")
+            .header::<UpdateTask>("taskId", "Mcp-Name")
+            .header::<CancelTask>("taskId", "Mcp-Name")
+            .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
+            .state(Arc::new(self.clone()))
+    }
+}
+
+/// The ids of a subscription that are the caller's own.
+fn grant(cx: &RequestContext, asked: &Value) -> Option<Value> {
+    let ids = asked.as_array()?.iter().filter_map(Value::as_str);
+    let own = ids.filter(|id| is_own_id(cx, id)).take(MAX_LISTENED);
+    Some(own.collect())
+}
+
+async fn get(cx: RequestContext, params: TaskParams) -> Result<TaskState> {
+    let task = Tasks::of(&cx)?.find(&cx, &params.task_id).await?;
+    Ok(TaskState::of(&task))
+}
+
+async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyResult> {
+    let tasks = Tasks::of(&cx)?;
+    let task = tasks.find(&cx, &params.task_id).await?;
+    check_answers(&task, &params.input_responses, cx.revision())?;
+    let answer = |task: &mut TaskRecord| {
+        let answers = params.input_responses.iter();
+        let taken = answers.map(|(key, answer)| task.answer(key, answer.get()));
+        taken.fold(false, |any, one| any | one)
+    };
+    tasks.change(&cx.server()?, &task.id, answer).await?;
+    Ok(EmptyResult::default())
+}
+
+/// Refuses answers that do not fit their questions, before any is taken. Those to nothing that is asked are ignored.
+fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision) -> Result<()> {
+    for (key, answer) in answers.iter() {
+        let Some(question) = task.questions.get(key) else {
+            continue;
+        };
+        // A question was written as JSON.
+        let Ok(question) = serde_json::from_str::<InputRequest>(question.get()) else {
+            continue;
+        };
+        question
+            .check_answer(answer.get(), revision)
+            .map_err(|problem| {
+                let method = question.method();
+                Error::invalid_params(format!(
+                    "the answer to {method} ({key:?}) does not fit: {problem}"
+                ))
+            })?;
+    }
+    Ok(())
+}
+
+async fn cancel(cx: RequestContext, params: TaskParams) -> Result<EmptyResult> {
+    let tasks = Tasks::of(&cx)?;
+    let task = tasks.find(&cx, &params.task_id).await?;
+    tasks
+        .change(&cx.server()?, &task.id, TaskRecord::cancel)
+        .await?;
+    Ok(EmptyResult::default())
+}
+
+/// The tasks of a server.
+pub trait ServerTasks {
+    /// The tasks of this server, to complete them from elsewhere.
+    ///
+    /// # Errors
+    /// Where the server does not have the extension.
+    fn tasks(&self) -> Result<TaskControl>;
+}
+
+impl ServerTasks for Server {
+    fn tasks(&self) -> Result<TaskControl> {
+        let tasks = self.extension_state(ID);
+        let missing = || Error::misuse(format!("the server does not have the extension {ID}"));
+        Ok(TaskControl {
+            tasks: tasks.ok_or_else(missing)?,
+            server: self.clone(),
+        })
+    }
+}
+
+/// The tasks of a server; made by [`ServerTasks::tasks`]. It asks nobody whose a task is: give it no id that came from a client.
+#[derive(Clone, Debug)]
+pub struct TaskControl {
+    tasks: Arc<Tasks>,
+    server: Server,
+}
+
+impl TaskControl {
+    /// Completes a task that others work on. Its handler, where one is running, is cancelled, and what it comes to is dropped.
+    /// Returns whether it was this that ended the task.
+    ///
+    /// # Errors
+    /// Where there is no such task, and where the store fails.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the task may be completed or not.
+    pub async fn complete(&self, id: &str, result: CallToolResult) -> Result<bool> {
+        let result = ToolResponse::from(result).into_json(Revision::LATEST)?;
+        self.end(id, TaskOutcome::Result(result)).await
+    }
+
+    /// Fails a task that others work on, as [`complete`](Self::complete) completes it. This is for what is wrong with the
+    /// server; where the tool has failed, its result says so.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    ///
+    /// # Cancel safety
+    /// As [`complete`](Self::complete).
+    pub async fn fail(&self, id: &str, error: &Error) -> Result<bool> {
+        self.end(id, TaskOutcome::Error(ErrorObject::from(error)))
+            .await
+    }
+
+    /// Says how far a task is.
+    ///
+    /// # Errors
+    /// As [`complete`](Self::complete).
+    ///
+    /// # Cancel safety
+    /// As [`complete`](Self::complete).
+    pub async fn report(&self, id: &str, message: &str) -> Result<()> {
+        self.change(id, |task| task.report(message)).await.map(drop)
+    }
+
+    async fn end(&self, id: &str, outcome: TaskOutcome) -> Result<bool> {
+        self.change(id, |task| task.finish(outcome.clone())).await
+    }
+
+    async fn change(
+        &self,
+        id: &str,
+        change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<bool> {
+        self.tasks.load(id).await?.ok_or_else(unknown)?;
+        let changed = self.tasks.change(&self.server, id, change).await?;
+        Ok(changed.is_some())
+    }
+}

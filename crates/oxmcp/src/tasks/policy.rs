@@ -1,0 +1,21 @@
+//! Task policy: when the call of a tool becomes a task.
+
+use std::time::Duration;
+
+/// When the call of a tool becomes a task. It does so only for requests that declare the extension; the client cannot ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskPolicy {
+    /// Never: the call is answered when it is done.
+    #[default]
+    Never,
+    /// When the handler has run for this long, without the time in which its client answers questions. The call begins like any
+    /// other, and is answered like any other where it is done by then.
+    After(Duration),
+    /// At once, when the handler has to wait for anything but its client: what it asks before that is answered before there is a
+    /// task.
+    Always,
+    /// Before the handler begins, so that all that it asks is asked by the task. A client that does not declare the extension is
+    /// refused, and older revisions do not see the tool.
+    Required,
+}

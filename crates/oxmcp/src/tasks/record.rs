@@ -1,0 +1,264 @@
+//! Task record: all that is kept of a task, and how it changes. Nothing here does I/O or knows the time.
+
+use std::collections::BTreeMap;
+
+use oxmcp_protocol::{ErrorObject, TaskStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The questions of one task that may wait for an answer at once. More than one form after another helps nobody.
+pub(super) const MAX_QUESTIONS: usize = 32;
+
+/// All that is kept of a task. Serialize it as JSON.
+///
+/// Arguments, questions, answers and results can be secrets, and so is the id: a store must not show them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TaskRecord {
+    /// The id, in the alphabet of URLs.
+    pub id: String,
+    /// The name of the principal whose task it is. `None` is nobody in particular, who is a principal of its own.
+    pub owner: Option<String>,
+    /// The name of the tool.
+    pub tool: String,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// More about that, for people and models.
+    pub status_message: Option<String>,
+    /// When it was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it changed last, in milliseconds since 1970.
+    pub updated_ms: u64,
+    /// How long it is kept after it was made, in milliseconds.
+    pub ttl_ms: u64,
+    /// How often clients should ask, in milliseconds.
+    pub poll_interval_ms: u64,
+    /// The questions that wait for an answer, as JSON, by their keys.
+    pub questions: BTreeMap<String, Box<RawValue>>,
+    /// The answers that the handler has not taken yet, by the keys of their questions.
+    pub answers: BTreeMap<String, Box<RawValue>>,
+    /// How many questions there have been: no key comes twice.
+    pub asked: u64,
+    /// What it came to, once it is over. A task that was cancelled has none.
+    pub outcome: Option<TaskOutcome>,
+}
+
+/// What a task came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum TaskOutcome {
+    /// The result that the call would have been answered with, also one that says that the tool failed.
+    Result(Box<RawValue>),
+    /// The error of the protocol that the call would have been answered with.
+    Error(ErrorObject),
+}
+
+impl TaskRecord {
+    /// A task that has just begun.
+    #[must_use]
+    pub fn new(id: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            owner: None,
+            tool: tool.into(),
+            status: TaskStatus::Working,
+            status_message: None,
+            created_ms: 0,
+            updated_ms: 0,
+            ttl_ms: 0,
+            poll_interval_ms: 0,
+            questions: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            asked: 0,
+            outcome: None,
+        }
+    }
+
+    /// Whether it is over: then it never changes again.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.status,
+            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled
+        )
+    }
+
+    /// How many bytes it keeps, roughly.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = self.questions.iter().chain(&self.answers);
+        let texts: usize = texts.map(|(key, text)| key.len() + text.get().len()).sum();
+        let outcome = match &self.outcome {
+            Some(TaskOutcome::Result(result)) => result.get().len(),
+            Some(TaskOutcome::Error(error)) => {
+                let data = error.data.as_ref().map_or(0, |data| data.get().len());
+                error.message.len() + data
+            }
+            None => 0,
+        };
+        let message = self.status_message.as_ref().map_or(0, String::len);
+        let owner = self.owner.as_ref().map_or(0, String::len);
+        self.id.len() + self.tool.len() + owner + message + texts + outcome
+    }
+
+    /// Ends it. Whoever ends it first is right.
+    pub(super) fn finish(&mut self, outcome: TaskOutcome) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        self.status = match &outcome {
+            TaskOutcome::Result(_) => TaskStatus::Completed,
+            TaskOutcome::Error(error) => {
+                self.status_message = Some(error.message.clone());
+                TaskStatus::Failed
+            }
+        };
+        self.outcome = Some(outcome);
+        self.clear();
+        true
+    }
+
+    /// Cancels it, whatever its handler does then.
+    pub(super) fn cancel(&mut self) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        self.status = TaskStatus::Cancelled;
+        self.clear();
+        true
+    }
+
+    fn clear(&mut self) {
+        self.questions.clear();
+        self.answers.clear();
+    }
+
+    /// Says more about how far it is.
+    pub(super) fn report(&mut self, message: &str) -> bool {
+        if self.is_over() || self.status_message.as_deref() == Some(message) {
+            return false;
+        }
+        self.status_message = Some(message.to_owned());
+        true
+    }
+
+    /// Asks a question, under a key that no other question of the task ever has. `None` where it is over or asks too much.
+    pub(super) fn ask(&mut self, question: Box<RawValue>) -> Option<String> {
+        if self.is_over() || self.questions.len() >= MAX_QUESTIONS {
+            return None;
+        }
+        self.asked += 1;
+        let key = format!("q{}", self.asked);
+        self.questions.insert(key.clone(), question);
+        self.status = TaskStatus::InputRequired;
+        Some(key)
+    }
+
+    /// Takes an answer. One to a question that does not wait for it is ignored.
+    pub(super) fn answer(&mut self, key: &str, answer: &RawValue) -> bool {
+        if self.is_over() || self.questions.remove(key).is_none() {
+            return false;
+        }
+        self.answers.insert(key.to_owned(), answer.to_owned());
+        self.settle();
+        true
+    }
+
+    /// Takes back a question that nobody waits for any more.
+    pub(super) fn withdraw(&mut self, key: &str) -> bool {
+        let was_open = self.questions.remove(key).is_some();
+        let was_answered = self.answers.remove(key).is_some();
+        if was_open {
+            self.settle();
+        }
+        was_open || was_answered
+    }
+
+    fn settle(&mut self) {
+        if self.questions.is_empty() && !self.is_over() {
+            self.status = TaskStatus::Working;
+        }
+    }
+
+    /// Keeps it for longer while it works. A task that waits for its client is not kept longer.
+    pub(super) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
+        let longer = self.ttl_ms.saturating_add(by_ms).min(at_most_ms);
+        let changes = self.status == TaskStatus::Working && longer > self.ttl_ms;
+        if changes {
+            self.ttl_ms = longer;
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn task() -> TaskRecord {
+        TaskRecord::new("t", "tool")
+    }
+
+    #[test]
+    fn whoever_ends_a_task_first_is_right() {
+        let ends: [fn(&mut TaskRecord) -> bool; 3] = [
+            |it| it.finish(TaskOutcome::Result(json("{}"))),
+            |it| {
+                it.finish(TaskOutcome::Error(ErrorObject::new(
+                    oxmcp_protocol::ErrorCode::INTERNAL_ERROR,
+                    "no",
+                )))
+            },
+            TaskRecord::cancel,
+        ];
+        for first in ends {
+            for second in ends {
+                let mut task = task();
+                task.ask(json("1"));
+                assert!(first(&mut task));
+                let before = serde_json::to_string(&task).unwrap();
+                assert!(
+                    !second(&mut task) && !task.report("later") && task.ask(json("2")).is_none()
+                );
+                assert!(!task.answer("q1", &json("3")) && !task.extend(1, 9));
+                assert_eq!(serde_json::to_string(&task).unwrap(), before);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_questions_never_come_twice() {
+        let mut task = task();
+        let first = task.ask(json("1")).unwrap();
+        let second = task.ask(json("1")).unwrap();
+        assert_ne!(first, second);
+        assert!(task.answer(&first, &json("2")));
+        assert_eq!(task.status, TaskStatus::InputRequired);
+        // The same key answered twice: the first answer stands.
+        assert!(!task.answer(&first, &json("3")) && !task.answer("q9", &json("3")));
+        assert_eq!(task.answers[&first].get(), "2");
+        assert!(task.withdraw(&second));
+        assert_eq!(task.status, TaskStatus::Working);
+        assert!(task.withdraw(&first));
+        assert_eq!(task.ask(json("1")).unwrap(), "q3");
+        for _ in 1..MAX_QUESTIONS {
+            task.ask(json("1")).unwrap();
+        }
+        assert_eq!(task.ask(json("1")), None);
+    }
+
+    #[test]
+    fn a_task_is_kept_longer_only_while_it_works() {
+        let mut task = task();
+        task.ttl_ms = 10;
+        assert!(task.extend(10, 25) && task.extend(10, 25));
+        assert_eq!(task.ttl_ms, 25);
+        assert!(!task.extend(10, 25));
+        task.ask(json("1"));
+        assert!(!task.extend(10, 99));
+    }
+}

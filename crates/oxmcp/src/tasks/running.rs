@@ -1,0 +1,255 @@
+//! A call that runs on as a task: its progress, its questions, its end.
+
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+
+use oxmcp_protocol::{ErrorObject, InputRequest, Revision};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::{
+    sync::Notify,
+    time::{Instant, interval_at, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    engine::Tasks,
+    record::{TaskOutcome, TaskRecord},
+    store::StoredTask,
+    wire::{RESULT_TYPE, TaskState},
+};
+use crate::{
+    error::{Error, Result},
+    logged::Logged,
+    server::{DetachableCall, Server, ToolResponse},
+    session::{
+        connection::RequestContext,
+        handler::detached::{DetachedAnswer, DetachedProgress, DetachedWork},
+    },
+    sync::Mutex,
+};
+
+/// The pause after a status message: those that come meanwhile become one.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The pause after the store has failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A call that runs on as a task.
+pub(super) struct RunningTask(Arc<Inner>);
+
+struct Inner {
+    tasks: Arc<Tasks>,
+    server: Server,
+    id: String,
+    /// The newest status message that was not written yet.
+    message: Mutex<Option<String>>,
+    reported: Notify,
+}
+
+impl RunningTask {
+    pub(super) fn id(&self) -> &str {
+        &self.0.id
+    }
+}
+
+/// Makes a task of a call that goes on, and returns its answer.
+pub(super) async fn start(
+    tasks: &Arc<Tasks>,
+    cx: &RequestContext,
+    tool: &str,
+    call: DetachableCall,
+) -> Result<ToolResponse> {
+    let task = tasks.create(cx, tool).await?;
+    let inner = Arc::new(Inner {
+        tasks: Arc::clone(tasks),
+        server: cx.server()?,
+        id: task.id.clone(),
+        message: Mutex::default(),
+        reported: Notify::new(),
+    });
+    let cancel = CancellationToken::new();
+    let work = Arc::new(RunningTask(Arc::clone(&inner)));
+    let rest = call.detach(work, cancel.clone());
+    let rest = rest.map_err(|_| Error::internal("the call cannot go on without its request"))?;
+    tokio::spawn(inner.drive(rest, cancel));
+    answer(cx, &task)
+}
+
+/// Makes a task of a call that is done, and returns its answer.
+pub(super) async fn keep(
+    tasks: &Arc<Tasks>,
+    cx: &RequestContext,
+    tool: &str,
+    done: Result<ToolResponse>,
+) -> Result<ToolResponse> {
+    let outcome = outcome(done);
+    let task = tasks.create(cx, tool).await?;
+    let server = cx.server()?;
+    let ended = tasks.change(&server, &task.id, |task| task.finish(outcome.clone()));
+    let ended = ended.await?;
+    answer(cx, &ended.unwrap_or(task))
+}
+
+fn answer(cx: &RequestContext, task: &TaskRecord) -> Result<ToolResponse> {
+    ToolResponse::of_extension(cx, RESULT_TYPE, TaskState::created(task))
+}
+
+/// What a call has come to.
+fn outcome(ended: Result<ToolResponse>) -> TaskOutcome {
+    let result = ended.and_then(|response| response.into_json(Revision::LATEST));
+    match result {
+        Ok(result) => TaskOutcome::Result(result),
+        Err(error) => TaskOutcome::Error(ErrorObject::from(&error)),
+    }
+}
+
+impl Inner {
+    /// Runs the rest of the call, until it ends or somebody else ends the task.
+    async fn drive(
+        self: Arc<Self>,
+        rest: impl Future<Output = Result<ToolResponse>> + Send,
+        cancel: CancellationToken,
+    ) {
+        let mut rest = pin!(rest);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut rest => ended,
+            () = self.until_over() => {
+                // It ends within its grace, and what it comes to then is nobody's.
+                cancel.cancel();
+                drop(rest.await);
+                return;
+            }
+            () = self.report() => return,
+        };
+        let outcome = outcome(ended);
+        let finished = self.change(|task| task.finish(outcome.clone())).await;
+        if let Err(error) = finished {
+            // What is too large for the store can still be said to be so.
+            let failed = TaskOutcome::Error(ErrorObject::from(&error));
+            self.logged(self.change(|task| task.finish(failed.clone())).await);
+        }
+    }
+
+    async fn change(
+        &self,
+        change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<Option<TaskRecord>> {
+        self.tasks.change(&self.server, &self.id, change).await
+    }
+
+    fn logged<T>(&self, done: Result<T>) -> Option<T> {
+        done.inspect_err(|error| {
+            tracing::warn!(error = %Logged(error), "a task could not be written");
+        })
+        .ok()
+    }
+
+    /// Waits until the task was ended by somebody else, or is gone. Meanwhile it is kept for as long as it works.
+    async fn until_over(&self) {
+        let step = self.tasks.extension_step();
+        let mut steps = interval_at(Instant::now() + step, step);
+        loop {
+            let Ok(found) = self.tasks.load(&self.id).await else {
+                sleep(RETRY).await;
+                continue;
+            };
+            let Some(StoredTask { revision, .. }) = found.filter(|it| !it.task.is_over()) else {
+                return;
+            };
+            tokio::select! {
+                changed = self.tasks.changed(&self.id, revision) => {
+                    if changed.is_err() {
+                        sleep(RETRY).await;
+                    }
+                }
+                _ = steps.tick() => {
+                    self.logged(self.change(|task| self.tasks.extend(task)).await);
+                }
+            }
+        }
+    }
+
+    /// Writes status messages, for ever.
+    async fn report(&self) {
+        loop {
+            self.reported.notified().await;
+            let message = self.message.lock().take();
+            if let Some(message) = message {
+                self.logged(self.change(|task| task.report(&message)).await);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn ask(self: Arc<Self>, key: String, question: InputRequest) -> Result<Box<RawValue>> {
+        let question = to_raw_value(&question)
+            .map_err(|error| Error::misuse(format!("the question {key:?} is no JSON: {error}")))?;
+        let mut asked = None;
+        self.change(|task| {
+            asked = task.ask(question.clone());
+            asked.is_some()
+        })
+        .await?;
+        let Some(asked) = asked else {
+            return Err(Error::limit("the task is over, or asks too much at once"));
+        };
+        let question = OpenQuestion {
+            task: Arc::clone(&self),
+            key: asked,
+        };
+        question.answer().await
+    }
+}
+
+/// A question that waits for its answer. Dropped, it is taken back.
+struct OpenQuestion {
+    task: Arc<Inner>,
+    key: String,
+}
+
+impl OpenQuestion {
+    async fn answer(&self) -> Result<Box<RawValue>> {
+        loop {
+            let found = self.task.tasks.load(&self.task.id).await?;
+            let found = found.filter(|it| !it.task.is_over());
+            let Some(StoredTask { task, revision }) = found else {
+                return Err(Error::cancelled("the task that asked is over"));
+            };
+            if let Some(answer) = task.answers.get(&self.key) {
+                return Ok(answer.clone());
+            }
+            self.task.tasks.changed(&self.task.id, revision).await?;
+        }
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        let (task, key) = (Arc::clone(&self.task), self.key.clone());
+        // The runtime that ends takes the task with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                task.logged(task.change(|task| task.withdraw(&key)).await);
+            });
+        }
+    }
+}
+
+impl DetachedWork for RunningTask {
+    fn progress(&self, report: DetachedProgress) {
+        let DetachedProgress {
+            done,
+            total,
+            message,
+        } = report;
+        let message = message.unwrap_or_else(|| match total {
+            Some(total) => format!("{done} of {total}"),
+            None => done.to_string(),
+        });
+        *self.0.message.lock() = Some(message);
+        self.0.reported.notify_one();
+    }
+
+    fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer {
+        Box::pin(Arc::clone(&self.0).ask(key, question))
+    }
+}

@@ -1,0 +1,162 @@
+//! Store of tasks: the trait, and its object-safe form.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_core::future::BoxFuture;
+use tokio::time::timeout;
+
+use super::record::TaskRecord;
+use crate::error::{Error, Result};
+
+/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile: that is all the coordination that
+/// there is, so several handles to one store may be at work at once.
+///
+/// A task is made and read by its id, which is a secret of its owner: a store must not show it. It is gone when
+/// [`ttl_ms`](TaskRecord::ttl_ms) is over, by the store's own clock, counted from when it was made.
+///
+/// # Writing one
+/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::task_store_contract).
+///
+/// ```
+/// use std::sync::Arc;
+/// use oxmcp::{tasks::MemoryTaskStore, testing};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// testing::task_store_contract(|| async {
+///     let store = Arc::new(MemoryTaskStore::new());
+///     (Arc::clone(&store), store)
+/// })
+/// .await
+/// # }
+/// ```
+pub trait TaskStore: Send + Sync + 'static {
+    /// Keeps a new task, which every handle finds once this returns.
+    ///
+    /// # Errors
+    /// Where it cannot be kept: the store is full, or its owner has too many. The call is answered with the error then.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the task may be there.
+    fn create(&self, task: TaskRecord) -> impl Future<Output = Result<()>> + Send;
+
+    /// The task of an id. `None` where there is none, or it is gone.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it changes nothing.
+    fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredTask>>> + Send;
+
+    /// Replaces a task if its revision is still this one. Returns whether it was; `false` also where it is gone.
+    ///
+    /// # Errors
+    /// Where it cannot be kept, as for [`create`](Self::create): it is what it was.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, either may be there, but no mixture of both.
+    fn replace(
+        &self,
+        id: &str,
+        revision: u64,
+        task: TaskRecord,
+    ) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Waits until a task has another revision than this one, or is gone. It may return early.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it changes nothing.
+    fn changed(&self, id: &str, revision: u64) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl<S: TaskStore> TaskStore for Arc<S> {
+    async fn create(&self, task: TaskRecord) -> Result<()> {
+        (**self).create(task).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+        (**self).load(id).await
+    }
+
+    async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
+        (**self).replace(id, revision, task).await
+    }
+
+    async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+        (**self).changed(id, revision).await
+    }
+}
+
+/// A task as a store has it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredTask {
+    /// The task.
+    pub task: TaskRecord,
+    /// The revision, which is another one after each change.
+    pub revision: u64,
+}
+
+impl StoredTask {
+    /// A task in a revision.
+    #[must_use]
+    pub fn new(task: TaskRecord, revision: u64) -> Self {
+        Self { task, revision }
+    }
+}
+
+/// How long a store may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The object-safe form of [`TaskStore`]. All but the wait have a time-out: a store whose database has gone away often never
+/// answers.
+pub(crate) trait AnyTaskStore: Send + Sync {
+    fn create(&self, task: TaskRecord) -> BoxFuture<'_, Result<()>>;
+
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredTask>>>;
+
+    fn replace<'a>(
+        &'a self,
+        id: &'a str,
+        revision: u64,
+        task: TaskRecord,
+    ) -> BoxFuture<'a, Result<bool>>;
+
+    fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>>;
+}
+
+impl<S: TaskStore> AnyTaskStore for S {
+    fn create(&self, task: TaskRecord) -> BoxFuture<'_, Result<()>> {
+        within_timeout(TaskStore::create(self, task))
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredTask>>> {
+        within_timeout(TaskStore::load(self, id))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        id: &'a str,
+        revision: u64,
+        task: TaskRecord,
+    ) -> BoxFuture<'a, Result<bool>> {
+        within_timeout(TaskStore::replace(self, id, revision, task))
+    }
+
+    fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>> {
+        Box::pin(TaskStore::changed(self, id, revision))
+    }
+}
+
+fn within_timeout<'a, T>(
+    answer: impl Future<Output = Result<T>> + Send + 'a,
+) -> BoxFuture<'a, Result<T>> {
+    Box::pin(async move {
+        let answered = timeout(TIMEOUT, answer).await;
+        answered.unwrap_or_else(|_| Err(Error::internal("the store of tasks does not answer")))
+    })
+}

@@ -1,0 +1,108 @@
+//! Tools whose calls become tasks.
+
+use std::future::ready;
+
+use tokio::time::sleep;
+
+use super::{
+    engine::Tasks,
+    policy::TaskPolicy,
+    running::{RunningTask, keep, start},
+    wire::ID,
+};
+use crate::{
+    error::Result,
+    server::{Tool, ToolCall, ToolResponse},
+    session::connection::RequestContext,
+};
+
+/// Makes tasks of a tool's calls.
+pub trait TaskTool {
+    /// When a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
+    ///
+    /// The handler stays what it is. Once its call is a task, its progress becomes the status message, what it asks is asked by
+    /// the task, and it is cancelled by `tasks/cancel` alone; what it logs for its client goes nowhere.
+    /// The time that a client waits for an answer to a request is not the time that a task has.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oxmcp::{Server, Tool, tasks::{TaskPolicy, TaskTool, Tasks}};
+    ///
+    /// let report = Tool::new("report", "Write a report", || async { "written" })
+    ///     .task(TaskPolicy::After(Duration::from_secs(5)));
+    /// let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension()).tool(report);
+    /// # assert!(server.check().is_ok());
+    /// ```
+    #[must_use]
+    fn task(self, policy: TaskPolicy) -> Self;
+}
+
+impl TaskTool for Tool {
+    fn task(self, policy: TaskPolicy) -> Self {
+        let tool = match policy {
+            TaskPolicy::Never => return self,
+            TaskPolicy::Required => self.visible_to(|cx| cx.revision().is_modern()),
+            TaskPolicy::After(_) | TaskPolicy::Always => self,
+        };
+        tool.requires(ID).layer(move |call| run(call, policy))
+    }
+}
+
+/// What a handler knows of the task that its call has become.
+pub trait TaskContext {
+    /// The id of the task. `None` while the call is none.
+    ///
+    /// A handler that leaves the work to somebody else hands it on, and waits: the work is
+    /// [completed](super::TaskControl::complete) under this id.
+    fn task_id(&self) -> Option<String>;
+}
+
+impl TaskContext for RequestContext {
+    fn task_id(&self) -> Option<String> {
+        let work = self.detached_work::<RunningTask>()?;
+        Some(work.id().to_owned())
+    }
+}
+
+async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
+    let cx = call.context().clone();
+    let declared = cx.expect_extension(ID);
+    if policy == TaskPolicy::Required {
+        declared?;
+    } else if declared.is_err() || !cx.revision().is_modern() {
+        // A session of an older revision may name the extension, and has it not.
+        return call.run().await;
+    }
+    let tasks = Tasks::of(&cx)?;
+    let tool = call.tool().to_owned();
+    let mut call = call.detachable();
+    match policy {
+        TaskPolicy::Never => return call.run().await,
+        TaskPolicy::Required => {}
+        TaskPolicy::Always => {
+            let done = tokio::select! {
+                biased;
+                done = call.run() => Some(done),
+                () = ready(()) => None,
+            };
+            if let Some(done) = done {
+                // Whatever it returns then, its questions are the answer.
+                if call.has_asked() {
+                    return done;
+                }
+                return keep(&tasks, &cx, &tool, done).await;
+            }
+        }
+        TaskPolicy::After(limit) => {
+            tokio::select! {
+                biased;
+                done = call.run() => return done,
+                () = sleep(limit) => {}
+            }
+        }
+    }
+    if call.has_asked() {
+        return call.run().await;
+    }
+    start(&tasks, &cx, &tool, call).await
+}

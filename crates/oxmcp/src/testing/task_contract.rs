@@ -1,0 +1,247 @@
+//! The contract of stores of tasks: what every implementation of [`TaskStore`] must do.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_util::future::try_join_all;
+use oxmcp_protocol::TaskStatus;
+use serde_json::value::RawValue;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{
+    error::{Error, Result},
+    tasks::{StoredTask, TaskOutcome, TaskRecord, TaskStore},
+};
+
+/// How long a store may take to do what has no time of its own.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Holds a store of tasks against what [`TaskStore`] promises. `make` gives two handles to one store; each rule asks for them
+/// anew, which may be those of the same database: the ids of tasks never come twice.
+///
+/// ```
+/// use std::sync::Arc;
+/// use oxmcp::{tasks::MemoryTaskStore, testing};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// testing::task_store_contract(|| async {
+///     let store = Arc::new(MemoryTaskStore::new());
+///     (Arc::clone(&store), store)
+/// })
+/// .await
+/// # }
+/// ```
+///
+/// # Errors
+/// The first rule that the store breaks, and how; or the store's own error.
+///
+/// # Cancel safety
+/// Dropped before it returns, what it wrote may still be in the store.
+pub async fn task_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
+where
+    S: TaskStore,
+    F: Future<Output = (S, S)>,
+{
+    let new = async || {
+        let (one, other) = make().await;
+        Handles {
+            one: Arc::new(one),
+            other: Arc::new(other),
+        }
+    };
+    created_is_found(new().await).await?;
+    stale_changes_are_refused(new().await).await?;
+    changes_at_once(new().await).await?;
+    waits_end_with_changes(new().await).await?;
+    expired_is_gone(new().await).await
+}
+
+/// Two handles to one store.
+struct Handles<S> {
+    one: Arc<S>,
+    other: Arc<S>,
+}
+
+/// A task of an id that is not used twice, in the form that ids have.
+fn task() -> Result<TaskRecord> {
+    let mut random = [0; 12];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut task = TaskRecord::new(format!("contract{id}"), "tool");
+    task.ttl_ms = 3_600_000;
+    Ok(task)
+}
+
+fn broken(rule: &str, how: impl std::fmt::Display) -> Error {
+    Error::internal(format!("the store breaks the rule that {rule}: {how}"))
+}
+
+async fn load<S: TaskStore>(store: &S, rule: &str, id: &str) -> Result<StoredTask> {
+    let found = store.load(id).await?;
+    found.ok_or_else(|| broken(rule, "the task is not found"))
+}
+
+fn text(task: &TaskRecord) -> String {
+    serde_json::to_string(task).expect("a record is always JSON")
+}
+
+async fn created_is_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a task that was created is found by every handle as it is";
+    let json = |text: &str| RawValue::from_string(text.to_owned()).expect("it is JSON");
+    let mut created = task()?;
+    created.owner = Some("ann\u{0}é".to_owned());
+    created.status = TaskStatus::Completed;
+    created.status_message = Some("ready".to_owned());
+    created
+        .questions
+        .insert("q1".to_owned(), json("{\"b\": 1, \"a\": 2}"));
+    created.answers.insert("q2".to_owned(), json("[1.0, 1]"));
+    created.outcome = Some(TaskOutcome::Result(json("{\"content\": []}")));
+    store.one.create(created.clone()).await?;
+    for handle in [&store.one, &store.other] {
+        let found = load(&**handle, RULE, &created.id).await?;
+        if text(&found.task) != text(&created) {
+            return Err(broken(
+                RULE,
+                format!("{} became {}", text(&created), text(&found.task)),
+            ));
+        }
+    }
+    if store.other.load(&task()?.id).await?.is_some() {
+        return Err(broken(RULE, "another id has a task, too"));
+    }
+    match store.other.create(created).await {
+        Ok(()) => Err(broken(RULE, "the same id was created twice")),
+        Err(_) => Ok(()),
+    }
+}
+
+async fn stale_changes_are_refused<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a task is replaced only in the revision that was read";
+    let mut changed = task()?;
+    let id = changed.id.clone();
+    store.one.create(changed.clone()).await?;
+    let first = load(&*store.other, RULE, &id).await?;
+    changed.status = TaskStatus::Cancelled;
+    if !store
+        .one
+        .replace(&id, first.revision, changed.clone())
+        .await?
+    {
+        return Err(broken(RULE, "the revision that was read is refused"));
+    }
+    let mut stale = first.task;
+    stale.status = TaskStatus::Completed;
+    if store.other.replace(&id, first.revision, stale).await? {
+        return Err(broken(RULE, "an older revision is replaced"));
+    }
+    let now = load(&*store.other, RULE, &id).await?;
+    if now.task.status != TaskStatus::Cancelled || now.revision == first.revision {
+        return Err(broken(
+            RULE,
+            "what was refused has changed the task, or its revision stayed",
+        ));
+    }
+    let unknown = task()?;
+    match store.one.replace(&unknown.id.clone(), 1, unknown).await? {
+        true => Err(broken(RULE, "a task that is not there is replaced")),
+        false => Ok(()),
+    }
+}
+
+async fn changes_at_once<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "of changes at once none is lost";
+    const EACH: u64 = 10;
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let mut workers = JoinSet::new();
+    for number in 0..8 {
+        let handle = if number % 2 == 0 {
+            &store.one
+        } else {
+            &store.other
+        };
+        let (handle, id) = (Arc::clone(handle), id.clone());
+        workers.spawn(async move {
+            for _ in 0..EACH {
+                loop {
+                    let StoredTask { mut task, revision } = load(&*handle, RULE, &id).await?;
+                    task.asked += 1;
+                    if handle.replace(&id, revision, task).await? {
+                        break;
+                    }
+                }
+            }
+            Ok::<_, Error>(())
+        });
+    }
+    while let Some(worker) = workers.join_next().await {
+        worker.map_err(|error| Error::internal(error.to_string()))??;
+    }
+    let asked = load(&*store.one, RULE, &id).await?.task.asked;
+    if asked != 8 * EACH {
+        return Err(broken(RULE, format!("{asked} of {} are there", 8 * EACH)));
+    }
+    Ok(())
+}
+
+async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a wait ends when the task changes";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let first = load(&*store.one, RULE, &id).await?;
+    let late = || broken(RULE, "it does not end");
+    let wait = async {
+        // A wait may return early, so it is a change that ends this.
+        while load(&*store.other, RULE, &id).await?.revision == first.revision {
+            store.other.changed(&id, first.revision).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    let change = async {
+        tokio::task::yield_now().await;
+        let changed = first.task.clone();
+        store
+            .one
+            .replace(&id, first.revision, changed)
+            .await
+            .map(drop)
+    };
+    let both = async { tokio::try_join!(wait, change) };
+    timeout(PATIENCE, both).await.map_err(|_| late())??;
+    // What has changed already is not waited for, nor is what is not there.
+    let unknown = task()?.id;
+    let done = try_join_all([
+        store.other.changed(&id, first.revision),
+        store.other.changed(&unknown, 1),
+    ]);
+    timeout(PATIENCE, done).await.map_err(|_| late())?.map(drop)
+}
+
+async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a task is gone when its time is over";
+    let mut short = task()?;
+    short.ttl_ms = 200;
+    let id = short.id.clone();
+    store.one.create(short).await?;
+    let deadline = Instant::now() + PATIENCE;
+    while store.other.load(&id).await?.is_some() {
+        if Instant::now() > deadline {
+            return Err(broken(RULE, "it is still there"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    let gone = store
+        .one
+        .replace(&id, 1, TaskRecord::new(id.clone(), "tool"))
+        .await?;
+    if gone {
+        return Err(broken(RULE, "it is replaced afterwards"));
+    }
+    Ok(())
+}
