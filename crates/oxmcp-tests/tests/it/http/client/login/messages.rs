@@ -19,10 +19,10 @@ fn instead(fake: &mut Fake, url: &'static str, status: u16, body: &str) {
 
 const FAULTS: &[Fault] = &[
     ("the place of the resource's metadata is down", |fake| {
-        instead(fake, PLACE, 503, "hunter2")
+        instead(fake, PLACE, 503, "hunter2");
     }),
     ("the resource's metadata are cut off", |fake| {
-        instead(fake, PLACE, 200, r#"{"resource": "hunter2"#)
+        instead(fake, PLACE, 200, r#"{"resource": "hunter2"#);
     }),
     ("the metadata are of another resource", |fake| {
         instead(
@@ -45,10 +45,10 @@ const FAULTS: &[Fault] = &[
         instead(fake, OPENID, 404, "");
     }),
     ("its metadata are a list", |fake| {
-        instead(fake, METADATA, 200, "[]")
+        instead(fake, METADATA, 200, "[]");
     }),
     ("its metadata cannot be read", |fake| {
-        instead(fake, METADATA, 200, r#"{"issuer": 1}"#)
+        instead(fake, METADATA, 200, r#"{"issuer": 1}"#);
     }),
     ("its metadata are of another issuer", |fake| {
         instead(fake, METADATA, 200, r#"{"issuer": "https://as.example/"}"#);
@@ -72,7 +72,7 @@ const FAULTS: &[Fault] = &[
         instead(fake, REGISTER, 400, text);
     }),
     ("the registration cannot be read", |fake| {
-        instead(fake, REGISTER, 201, "{}")
+        instead(fake, REGISTER, 201, "{}");
     }),
     ("the answer is an error", |fake| {
         fake.answers =
@@ -82,17 +82,17 @@ const FAULTS: &[Fault] = &[
         fake.answers = Some("code=hunter2&iss=https%3A%2F%2Fevil.example");
     }),
     ("the answer does not say whose it is", |fake| {
-        fake.answers = Some("code=hunter2")
+        fake.answers = Some("code=hunter2");
     }),
     ("the answer is empty", |fake| {
-        fake.answers = Some("iss=https%3A%2F%2Fas.example")
+        fake.answers = Some("iss=https%3A%2F%2Fas.example");
     }),
     ("the answer is to another request", |fake| {
-        fake.breaks_state = true
+        fake.breaks_state = true;
     }),
     ("the token endpoint is down", |fake| fake.is_down = true),
     ("the code is refused", |fake| {
-        fake.answers = Some("code=hunter2&iss=https%3A%2F%2Fas.example")
+        fake.answers = Some("code=hunter2&iss=https%3A%2F%2Fas.example");
     }),
     ("the token answer cannot be read", |fake| {
         instead(fake, TOKEN, 200, r#"{"access_token": "hunter2"}"#);
@@ -106,7 +106,7 @@ const FAULTS: &[Fault] = &[
         );
     }),
     ("the token endpoint redirects", |fake| {
-        instead(fake, TOKEN, 302, "")
+        instead(fake, TOKEN, 302, "");
     }),
 ];
 

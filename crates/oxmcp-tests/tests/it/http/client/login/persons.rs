@@ -142,7 +142,8 @@ fn browsing(web: &Web) -> Login {
         async move {
             let authority = answer.split('/').nth(2).unwrap().to_owned();
             let mut socket = TcpStream::connect(&authority).await?;
-            let target = &answer[answer.find("/callback").unwrap()..];
+            let (_, path) = answer.split_once("/callback").unwrap();
+            let target = format!("/callback{path}");
             let request = format!("GET {target} HTTP/1.1\r\nhost: {authority}\r\n\r\n");
             socket.write_all(request.as_bytes()).await?;
             tokio::spawn(async move {
