@@ -413,19 +413,21 @@ impl<'a> Driver<'a> {
     async fn take_last_answers(&mut self, read: &mut impl ReadHalf) {
         let connection = self.connection;
         connection.in_flight().drain();
-        let deadline = after(Instant::now(), LAST_ANSWERS);
+        let deadline = sleep_until(after(Instant::now(), LAST_ANSWERS));
+        pin!(deadline);
         while self.reading && !connection.calls().is_empty() && !connection.is_cut() {
             if self.must_yield() && self.yield_turn().await {
                 return;
             }
             select! {
                 biased;
+                // A peer that never pauses must not keep it from being seen.
+                () = &mut deadline => return,
                 frame = read.read() => {
                     if self.arrived(frame, 0).is_err() {
                         return;
                     }
                 }
-                () = sleep_until(deadline) => return,
             }
         }
     }

@@ -24,10 +24,18 @@ use crate::session::*;
 struct Deaf {
     inner: InMemory,
     is_deaf: Arc<AtomicBool>,
+    /// Whether a peer that does not read says something without a pause.
+    never_pauses: bool,
     ended: Arc<Notify>,
 }
 
-struct DeafRead<R>(R, Arc<Notify>);
+struct DeafRead<R> {
+    inner: R,
+    is_deaf: Arc<AtomicBool>,
+    never_pauses: bool,
+    ended: Arc<Notify>,
+}
+
 struct DeafWrite<W>(W, Arc<AtomicBool>, Arc<Notify>);
 
 impl Transport for Deaf {
@@ -37,15 +45,25 @@ impl Transport for Deaf {
     async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
         let (read, write) = self.inner.connect(limits).await?;
         let write = DeafWrite(write, Arc::clone(&self.is_deaf), Arc::clone(&self.ended));
-        Ok((DeafRead(read, Arc::clone(&self.ended)), write))
+        let read = DeafRead {
+            inner: read,
+            is_deaf: Arc::clone(&self.is_deaf),
+            never_pauses: self.never_pauses,
+            ended: Arc::clone(&self.ended),
+        };
+        Ok((read, write))
     }
 }
 
 impl<R: ReadHalf> ReadHalf for DeafRead<R> {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        let frame = self.0.read().await?;
+        if self.never_pauses && self.is_deaf.load(Ordering::Relaxed) {
+            let news = br#"{"jsonrpc":"2.0","method":"notifications/unknown"}"#;
+            return Ok(Some(Frame::Message(news)));
+        }
+        let frame = self.inner.read().await?;
         if frame.is_none() {
-            self.1.notify_one();
+            self.ended.notify_one();
         }
         Ok(frame)
     }
@@ -70,12 +88,13 @@ impl<W: WriteHalf> WriteHalf for DeafWrite<W> {
     }
 }
 
-async fn deaf() -> (ClientSession, ScriptedPeer, Arc<AtomicBool>) {
+async fn deaf(never_pauses: bool) -> (ClientSession, ScriptedPeer, Arc<AtomicBool>) {
     let (mut peer, inner) = ScriptedPeer::new().await;
     let is_deaf = Arc::<AtomicBool>::default();
     let transport = Deaf {
         inner,
         is_deaf: Arc::clone(&is_deaf),
+        never_pauses,
         ended: Arc::default(),
     };
     let client = Client::new("test", "1.0.0").revisions([Revision::V2025_11_25]);
@@ -94,7 +113,7 @@ fn calling(session: &ClientSession) -> tokio::task::JoinHandle<Result<String>> {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
-    let (session, mut peer, is_deaf) = deaf().await;
+    let (session, mut peer, is_deaf) = deaf(false).await;
     let first = calling(&session);
     let asked = peer.receive().await.unwrap();
     is_deaf.store(true, Ordering::Relaxed);
@@ -112,8 +131,29 @@ async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_peer_that_stops_reading_and_never_pauses_holds_no_call_up() {
+    let (session, mut peer, is_deaf) = deaf(true).await;
+    let first = calling(&session);
+    peer.receive().await.unwrap();
+    is_deaf.store(true, Ordering::Relaxed);
+    let second = calling(&session);
+    // The clock does not move by itself while there is something to read.
+    for _ in 0..20 {
+        tokio::time::advance(Duration::from_millis(100)).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    for call in [first, second] {
+        let error = call.now_or_never().expect("it has ended").unwrap();
+        let error = error.unwrap_err();
+        assert!(error.message().contains("nobody reads"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn messages_of_the_peer_are_read_while_it_closes() {
-    let (session, mut peer, _) = deaf().await;
+    let (session, mut peer, _) = deaf(false).await;
     let closing = tokio::spawn(async move { session.close().await });
     let noise = "x".repeat(1 << 10);
     for _ in 0..1 << 10 {
