@@ -177,6 +177,16 @@ impl Client {
         self.redirect_uris.as_deref()
     }
 
+    /// The secret that it authenticates with, if it has one.
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        match &self.authentication {
+            ClientAuthentication::Secret(secret)
+            | ClientAuthentication::SecretBasic(secret)
+            | ClientAuthentication::SecretPost(secret) => Some(secret),
+            ClientAuthentication::None | ClientAuthentication::PrivateKeyJwt(_) => None,
+        }
+    }
+
     pub(super) fn authentication(&self) -> &ClientAuthentication {
         &self.authentication
     }

@@ -7,7 +7,7 @@ use super::{
     conversation::Conversation,
     identity::Client,
     oauth_error,
-    token_request::post_form,
+    token_request::{post_form, secrets_of},
     tokens::Tokens,
 };
 use crate::{
@@ -27,6 +27,8 @@ pub struct Revocation {
     client: Client,
     token: Secret,
     hint: &'static str,
+    /// The form as it was sent, with what authenticates the client.
+    sent: Form,
 }
 
 impl Revocation {
@@ -47,6 +49,7 @@ impl Revocation {
             client: client.clone(),
             token: token.clone(),
             hint,
+            sent: Form::new(),
         })
     }
 }
@@ -61,7 +64,8 @@ impl Conversation for Revocation {
         ];
         let mut headers = HeaderMap::new();
         authenticate(&self.client, &self.server, now, &mut headers, &mut form)?;
-        post_form(&self.endpoint, &form, headers)
+        self.sent = form;
+        post_form(&self.endpoint, &self.sent, headers)
     }
 
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<()>> {
@@ -69,6 +73,7 @@ impl Conversation for Revocation {
             return Ok(Some(()));
         }
         let asked = format!("the revocation at {:?}", self.endpoint);
-        Err(oauth_error::of(response, &asked, &[self.token.expose()]))
+        let secrets = secrets_of(Some(&self.client), &self.sent);
+        Err(oauth_error::of(response, &asked, &secrets))
     }
 }

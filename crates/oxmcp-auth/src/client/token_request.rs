@@ -305,6 +305,8 @@ struct Post {
     proof_key: Option<Arc<ProofKey>>,
     nonce: Option<String>,
     asked_at: UnixTime,
+    /// The form as it was sent, with what authenticates the client.
+    sent: Form,
 }
 
 impl Post {
@@ -324,6 +326,7 @@ impl Post {
             proof_key: None,
             nonce: None,
             asked_at: UnixTime::default(),
+            sent: Form::new(),
         })
     }
 
@@ -340,7 +343,8 @@ impl Post {
             let proof = sensitive(&key.proof(&proof)?)?;
             headers.insert(HeaderName::from_static("dpop"), proof);
         }
-        post_form(&self.endpoint, &form, headers)
+        self.sent = form;
+        post_form(&self.endpoint, &self.sent, headers)
     }
 
     /// The answer, or nothing if the request is to be sent again.
@@ -357,19 +361,30 @@ impl Post {
             self.nonce = Some(nonce);
             return Ok(None);
         }
-        let secrets: Vec<_> = self.form.iter().filter_map(secret_of).collect();
         let asked = format!("the token request to {:?}", self.endpoint);
+        let secrets = secrets_of(self.client.as_ref(), &self.sent);
         Err(oauth_error::of(response, &asked, &secrets))
     }
 }
 
-/// What of a form must not come back in an error.
-fn secret_of<'a>((name, value): &'a (&'static str, Secret)) -> Option<&'a str> {
-    let is_secret = matches!(
-        *name,
-        "code" | "code_verifier" | "refresh_token" | "assertion" | "subject_token" | "token"
-    );
-    is_secret.then(|| value.expose())
+/// What of a request must not come back in an error.
+pub(super) fn secrets_of<'a>(client: Option<&'a Client>, form: &'a Form) -> Vec<&'a str> {
+    let is_secret = |name: &str| {
+        matches!(
+            name,
+            "code"
+                | "code_verifier"
+                | "refresh_token"
+                | "assertion"
+                | "client_assertion"
+                | "subject_token"
+                | "token"
+        )
+    };
+    let in_form = form.iter().filter(|(name, _)| is_secret(name));
+    let in_form = in_form.map(|(_, value)| value.expose());
+    let of_client = client.and_then(Client::secret).map(Secret::expose);
+    in_form.chain(of_client).collect()
 }
 
 /// A form as a request.

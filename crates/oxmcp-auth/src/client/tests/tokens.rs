@@ -283,6 +283,21 @@ fn lifetimes_are_read_as_servers_write_them() {
 }
 
 #[test]
+fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
+    let client = client().with_secret("hunter2");
+    for methods in ["client_secret_post", "client_secret_basic"] {
+        let mut request = refresh(&offering(&[methods]), &client);
+        request.request(NOW).unwrap();
+        let echo = r#"{"error": "invalid_client", "error_description": "hunter2 is wrong"}"#;
+        let mut response = Response::new(echo.into());
+        *response.status_mut() = http::StatusCode::UNAUTHORIZED;
+        let error = request.receive(&response, NOW).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("… is wrong"), "{said}");
+    }
+}
+
+#[test]
 fn errors_name_the_place_and_the_code_and_no_secret() {
     let (_, result) = run(&mut refresh(&server(), &client()), |_| {
         response(

@@ -167,7 +167,8 @@ impl Login {
             registered: OnceLock::new(),
         };
         let discovered = flow.discover().await?;
-        let requested = before.as_ref().map(|it| it.requested.clone());
+        let requested = flow.before_there(&discovered);
+        let requested = requested.map(|it| it.requested.clone());
         let requested = requested.unwrap_or_default();
         let scopes = self
             .scopes
@@ -218,42 +219,58 @@ impl Login {
         let record = self.open(sealed.as_ref(), now())?;
         let attempt = AuthorizationAttempt::from_json(&Secret::new(record.attempt.get()))?;
         let mut credentials = Credentials::from_json(&Secret::new(record.credentials.get()))?;
-        let code = attempt.finish(callback.as_ref())?;
-        let client = credentials.client.take().map(|it| self.with_key(it));
+        credentials.client = credentials.client.map(|it| self.with_key(it));
+        let client = credentials.client.clone();
+        let key = CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
+        let finished = self
+            .exchange(&attempt, callback.as_ref(), &record, credentials, &key)
+            .await;
+        match (finished, client) {
+            (Err(error), Some(client)) if self.is_configured(&client) => {
+                Err(explain(error, &client))
+            }
+            (Err(error), Some(client)) if is_unknown_client(&error) => {
+                // The next login registers another one.
+                self.forget_registered(&key, &client).await?;
+                Err(error)
+            }
+            (finished, _) => finished,
+        }
+    }
+
+    /// Exchanges the code that came back for tokens, and stores them.
+    async fn exchange(
+        &self,
+        attempt: &AuthorizationAttempt,
+        callback: &str,
+        record: &Record,
+        mut credentials: Credentials,
+        key: &CredentialKey,
+    ) -> Result<()> {
+        let code = attempt.finish(callback)?;
+        let client = credentials.client.as_ref();
         let client =
             client.ok_or_else(|| Error::internal("the attempt to log in has no client"))?;
-        let key = CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
-        let _lock = self.store.lock_boxed(&key).await?;
-        let stored = self.stored(&key).await?;
+        let _lock = self.store.lock_boxed(key).await?;
+        let stored = self.stored(key).await?;
         if stored.is_some_and(|it| it.login == credentials.login) {
             // A code that comes twice is a stolen one to its issuer, who then revokes the tokens.
             return Err(refused_attempt("it is finished already"));
         }
         let server = server_url(&record.server)?;
         let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
-        let request =
-            TokenRequest::authorization_code(&credentials.server, &client, &attempt, code)?;
+        let request = TokenRequest::authorization_code(&credentials.server, client, attempt, code)?;
         let request = match &credentials.proof_key {
             Some(key) => request.proof_key(Arc::clone(key)),
             None => request,
         };
-        let is_configured = self.is_configured(&client);
-        let tokens = fetch.converse(request).await;
-        if !is_configured && tokens.as_ref().is_err_and(is_unknown_client) {
-            // The next login registers another one.
-            self.forget_registered(&key, &client).await?;
-        }
-        let mut tokens = match tokens {
-            Err(error) if is_configured => return Err(explain(error, &client)),
-            tokens => tokens?,
-        };
+        let mut tokens = fetch.converse(request).await?;
         if record.is_default {
             // What was got at endpoints that nobody has named is not sent there again.
             tokens.refresh_token = None;
         }
-        credentials.client = Some(client);
         credentials.tokens = Some(tokens);
-        self.store.save_boxed(&key, credentials.to_json()).await?;
+        self.store.save_boxed(key, credentials.to_json()).await?;
         for other in self.store.keys_boxed(&self.user).await? {
             // The server has another authorization server now.
             if other.resource == key.resource && other.issuer != key.issuer {
@@ -266,6 +283,7 @@ impl Login {
     /// Keeps a client that was registered, for the logins of all users.
     async fn keep_registered(&self, server: &str, registered: &Credentials) -> Result<()> {
         let key = CredentialKey::new("", &registered.server.issuer, server);
+        let _lock = self.store.lock_boxed(&key).await?;
         let kept = self.stored(&key).await?;
         if kept.is_some_and(|it| it.tokens.is_some()) {
             // The user without a name has logged in.
@@ -274,10 +292,16 @@ impl Login {
         self.store.save_boxed(&key, registered.to_json()).await
     }
 
-    /// Forgets a client that its authorization server does not know any more, for the user and for all.
-    async fn forget_registered(&self, key: &CredentialKey, client: &Client) -> Result<()> {
+    /// Forgets a client that its authorization server does not know any more, for the user and for all. No lock of the store may
+    /// be held.
+    pub(super) async fn forget_registered(
+        &self,
+        key: &CredentialKey,
+        client: &Client,
+    ) -> Result<()> {
         for user in [key.user.as_str(), ""] {
             let key = CredentialKey::new(user, &key.issuer, &key.resource);
+            let _lock = self.store.lock_boxed(&key).await?;
             let kept = self.stored(&key).await?;
             let is_it =
                 |it: &Credentials| it.client.as_ref().is_some_and(|it| it.id() == client.id());

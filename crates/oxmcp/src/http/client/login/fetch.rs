@@ -15,6 +15,7 @@ use crate::{
     error::{Error, Result},
     http::client::{
         exchange::response::read_body,
+        redaction::shown_url,
         transport::{
             address_guard::AddressGuard,
             default_client::DefaultClient,
@@ -94,9 +95,11 @@ impl Fetch {
             let late = |_| Err(Error::network(format!("no answer within {TIMEOUT:?}")));
             let response = sent.await.unwrap_or_else(late);
             let response = response.map_err(|error| {
-                // What follows the path can be secret.
-                let place = url.split('?').next().unwrap_or_default();
-                let text = format!("{place} could not be asked: {}", error.message());
+                let text = format!(
+                    "{} could not be asked: {}",
+                    shown_url(&url),
+                    error.message()
+                );
                 Error::failed_login(text, error)
             })?;
             let location = response.headers().get(LOCATION);
@@ -109,13 +112,14 @@ impl Fetch {
             let to = location.to_str().ok();
             let to = base.zip(to).and_then(|(base, to)| base.join(to).ok());
             let to = to.map(String::from).unwrap_or_default();
+            let place = shown_url(&url);
             self.rules
-                .check(&to, &format!("URL that {url} redirects to"))?;
+                .check(&to, &format!("URL that {place} redirects to"))?;
             request = Request::new(Body::default());
             *request.headers_mut() = headers;
             *request.uri_mut() = to
                 .parse()
-                .map_err(|_| Error::network(format!("{url} redirects to what is no URL")))?;
+                .map_err(|_| Error::network(format!("{place} redirects to what is no URL")))?;
         }
         Err(Error::limit(format!(
             "metadata redirects more than {MAX_REDIRECTS} times in a row"
@@ -145,7 +149,8 @@ impl Fetch {
         let body: Option<Bytes> = read_body(&mut body, MAX_BODY).await?;
         let body = body.ok_or_else(|| {
             Error::limit(format!(
-                "the answer of {uri} is longer than {MAX_BODY} bytes"
+                "the answer of {} is longer than {MAX_BODY} bytes",
+                shown_url(&uri.to_string())
             ))
         })?;
         Ok(Response::from_parts(head, body.into()))

@@ -22,11 +22,14 @@ use tokio::{select, sync::watch, time::timeout};
 
 use crate::{
     error::{Error, Result},
-    http::client::login::{
-        failure::{explain, given_up, is_unknown_client, nobody_came},
-        fetch::{Fetch, now},
-        loopback::Loopback,
-        settings::{AssertionRequest, Grant, Login},
+    http::client::{
+        login::{
+            failure::{explain, given_up, is_unknown_client, nobody_came},
+            fetch::{Fetch, now},
+            loopback::Loopback,
+            settings::{AssertionRequest, Grant, Login},
+        },
+        redaction::shown_url,
     },
     transport::traits::PersonWaits,
 };
@@ -58,7 +61,7 @@ impl Flow<'_> {
         if let Some(what_to_do) = self.login.grant.asks_nobody() {
             let message = format!(
                 "{:?} wants a login, and nobody can be asked here: {what_to_do}",
-                self.server
+                shown_url(self.server)
             );
             let challenge = self.challenge.map(Challenge::to_string);
             return Err(
@@ -174,7 +177,7 @@ impl Flow<'_> {
 
     /// The login before, if it was at the same authorization server. At endpoints that nobody has named no credential counts that
     /// was kept.
-    fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
+    pub(super) fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
         self.before
             .filter(|it| it.server.issuer == discovered.server.issuer && !discovered.is_default)
     }
@@ -268,8 +271,9 @@ impl Flow<'_> {
         let resource = discovered.resource.as_deref();
         if discovered.is_default {
             return Err(AuthError::interaction_required(format!(
-                "{:?} says nowhere which authorization server it has, and a person alone may log in where nothing is said: configure                  the issuer (Login::issuer)",
-                self.server
+                "{:?} says nowhere which authorization server it has, and a person alone may log in where nothing is said: \
+                 configure the issuer (Login::issuer)",
+                shown_url(self.server)
             ))
             .into());
         }

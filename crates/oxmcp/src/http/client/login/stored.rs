@@ -2,22 +2,25 @@
 
 use oxmcp_auth::{
     ScopeSet, UnixTime,
-    client::{Client, CredentialKey, Credentials, Revocation},
+    client::{Client, CredentialKey, Credentials, Revocation, TokenType, Tokens},
 };
 use url::Url;
 
 use crate::{
     error::{Error, Result},
-    http::client::login::{fetch::Fetch, settings::Login},
+    http::client::{
+        login::{fetch::Fetch, settings::Login},
+        redaction::shown_url,
+    },
 };
 
-/// A login that a store has, without what is secret.
+/// A login that a store has, without its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredLogin {
     /// The authorization server that gave the tokens.
     pub issuer: String,
-    /// The URL of the MCP server that they are for.
+    /// The URL of the MCP server that they are for, whole.
     pub resource: String,
     /// The client that they were given to, where there is one.
     pub client_id: Option<String>,
@@ -110,7 +113,7 @@ impl Login {
         };
         let message = format!(
             "the tokens for {:?} are deleted here, but could not be revoked, and may be good until they end: {}",
-            server.as_str(),
+            shown_url(server.as_str()),
             error.message()
         );
         Err(Error::failed_login(message, error))
@@ -143,6 +146,9 @@ impl Login {
         });
         Ok(credentials.map(|mut it| {
             it.client = it.client.map(|client| self.with_key(client));
+            // A login that is to be bound to a key does not use what was got without one.
+            let is_bound = |it: &Tokens| it.token_type == TokenType::DPoP;
+            it.tokens = it.tokens.filter(|it| !self.uses_dpop || is_bound(it));
             it
         }))
     }

@@ -166,6 +166,47 @@ async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_is_refused_at_the_page_is_registered_anew_by_the_next_login() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ann = process(&web, &store).user("ann");
+    web.fake().answers = Some("error=unauthorized_client&iss=https%3A%2F%2Fas.example");
+    for _ in 0..2 {
+        let attempt = ann.begin(MCP).await.unwrap();
+        assert!(web.asked().contains(&"register".to_owned()));
+        let callback = web.agree(attempt.url());
+        let said = refusal(&ann, attempt.sealed(), &callback).await;
+        assert!(said.contains("unauthorized_client"), "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_authorization_server_is_not_asked_for_the_scopes_of_the_one_before() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    web.fake().scoped = vec!["write"];
+    let ann = process(&web, &store).user("ann");
+    log_in(&web, &ann).await;
+    let session = connect(&web, ann.clone()).await.unwrap();
+    let refused = call(&session, "write").await.unwrap_err();
+    let attempt = ann.begin_after(MCP, &refused).await.unwrap();
+    let callback = web.agree(attempt.url());
+    ann.finish(attempt.sealed(), callback).await.unwrap();
+    web.fake().has_migrated = true;
+    let attempt = ann.begin(MCP).await.unwrap();
+    assert!(attempt.url().ends_with("scope=base"), "{}", attempt.url());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_that_is_to_be_bound_to_a_key_does_not_use_a_token_without() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let login = agreeing(&web).store(store.clone());
+    connect(&web, login).await.unwrap();
+    let stored = || Login::non_interactive().store(store.clone());
+    connect(&web, stored()).await.unwrap();
+    let refused = connect(&web, stored().dpop()).await.unwrap_err();
+    assert!(refused.is_interaction_required(), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_a_login_by_redirect_is_begun() {
     let web = Web::new();
     for login in [Login::browser(), Login::non_interactive(), agreeing(&web)] {

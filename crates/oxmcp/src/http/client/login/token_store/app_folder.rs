@@ -10,6 +10,17 @@ use crate::error::{Error, Result};
 
 /// The folder of a program's logins.
 pub(super) fn logins_of(app: &str) -> Result<PathBuf> {
+    Ok(folder_of(app)?.join("logins"))
+}
+
+/// The folder of a program's logins that are sealed by a key of a keyring.
+#[cfg(feature = "keyring")]
+pub(super) fn sealed_logins_of(app: &str) -> Result<PathBuf> {
+    Ok(folder_of(app)?.join("sealed-logins"))
+}
+
+/// The folder in which a program keeps its state.
+fn folder_of(app: &str) -> Result<PathBuf> {
     if !is_name(app) {
         return Err(Error::misuse(format!(
             "the folder of logins is named after the program, and {app:?} is no name of a folder"
@@ -21,7 +32,7 @@ pub(super) fn logins_of(app: &str) -> Result<PathBuf> {
              LOCALAPPDATA): name a folder, by FileTokenStore::at",
         )
     })?;
-    Ok(folder.join(app).join("logins"))
+    Ok(folder.join(app))
 }
 
 /// Whether a text is the name of one folder, on every system.

@@ -6,7 +6,7 @@ use keyring_core::{CredentialStore, Entry};
 use oxmcp_auth::{Secret, client::CredentialKey};
 
 use super::{
-    app_folder::logins_of,
+    app_folder::sealed_logins_of,
     login_files::{LoginFiles, blocking},
     store::{TokenStore, TokenStoreLock},
 };
@@ -65,13 +65,13 @@ impl KeyringTokenStore {
         }
     }
 
-    /// A store of a program: its name is the service, and the folder that of
-    /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app).
+    /// A store of a program: its name is the service, and the folder is beside that of
+    /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app), whose logins can be read without the keyring.
     ///
     /// # Errors
     /// Where `app` is no name of a folder, or the environment does not say where programs keep their state.
     pub fn for_app(keyring: Arc<CredentialStore>, app: &str) -> Result<Self> {
-        Ok(Self::at(keyring, app, logins_of(app)?))
+        Ok(Self::at(keyring, app, sealed_logins_of(app)?))
     }
 
     fn entry(&self) -> Result<Entry> {
