@@ -301,6 +301,12 @@ impl<T: Feature> Registry<T> {
         self.restricted || self.scoped
     }
 
+    /// Whether there are features that need scopes.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(crate) fn needs_scopes(&self) -> bool {
+        self.scoped
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.features.len()
     }

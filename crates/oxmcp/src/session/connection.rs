@@ -438,6 +438,9 @@ pub(crate) struct Peer {
 pub struct Request {
     pub(in crate::session) method: Cow<'static, str>,
     pub(in crate::session) params: Option<Box<RawValue>>,
+    /// The params as they came in, where a middleware has put others in their place.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(in crate::session) original: Option<Box<RawValue>>,
     pub(in crate::session) direction: Direction,
 }
 

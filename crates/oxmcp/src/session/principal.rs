@@ -36,9 +36,12 @@ pub struct Principal {
     name: Arc<str>,
     #[cfg(feature = "auth")]
     token: Option<Arc<VerifiedToken>>,
-    /// Decides what its token permits, where it is not shown what that does not.
+    /// Decides what its token permits.
     #[cfg(feature = "auth")]
-    hidden_by: Option<Arc<ResourceServer>>,
+    resource: Option<Arc<ResourceServer>>,
+    /// Whether it is not shown what its token does not permit.
+    #[cfg(feature = "auth")]
+    hides_unpermitted: bool,
 }
 
 impl Principal {
@@ -50,7 +53,9 @@ impl Principal {
             #[cfg(feature = "auth")]
             token: None,
             #[cfg(feature = "auth")]
-            hidden_by: None,
+            resource: None,
+            #[cfg(feature = "auth")]
+            hides_unpermitted: false,
         }
     }
 
@@ -64,16 +69,22 @@ impl Principal {
         Ok(Self {
             name: token.owner_key()?.into(),
             token: Some(token),
-            hidden_by: None,
+            resource: None,
+            hides_unpermitted: false,
         })
     }
 
-    /// The same, which is not shown what its token does not permit by that resource.
+    /// The same, whose token permits what that resource says, and who may not be shown what it does not.
     #[cfg(feature = "http-server")]
     #[cfg(feature = "auth")]
-    pub(crate) fn hiding_unpermitted(self, resource: Arc<ResourceServer>) -> Self {
+    pub(crate) fn of_resource(
+        self,
+        resource: Arc<ResourceServer>,
+        hides_unpermitted: bool,
+    ) -> Self {
         Self {
-            hidden_by: Some(resource),
+            resource: Some(resource),
+            hides_unpermitted,
             ..self
         }
     }
@@ -81,16 +92,22 @@ impl Principal {
     /// Whether it is not shown what its token does not permit.
     #[cfg(feature = "auth")]
     pub(crate) fn hides_unpermitted(&self) -> bool {
-        self.hidden_by.is_some()
+        self.hides_unpermitted
     }
 
     /// Whether it is not shown what needs these scopes.
     #[cfg(feature = "auth")]
     pub(crate) fn hides(&self, needed: &ScopeSet) -> bool {
-        let (Some(resource), Some(token)) = (&self.hidden_by, &self.token) else {
+        self.hides_unpermitted && !self.permits(needed)
+    }
+
+    /// Whether its token permits what needs these scopes. Without a token nothing does.
+    #[cfg(feature = "auth")]
+    pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
+        let (Some(resource), Some(token)) = (&self.resource, &self.token) else {
             return false;
         };
-        resource.check_operation(token, needed).is_err()
+        resource.check_operation(token, needed).is_ok()
     }
 
     /// The token that came with this request: its issuer, subject and client, its scopes, when it ends, and all else that its

@@ -92,10 +92,7 @@ impl Guard {
             token
         };
         let principal = Principal::of_token(token).map_err(Refusal::invalid)?;
-        if self.hides_unpermitted {
-            return Ok(principal.hiding_unpermitted(Arc::clone(&self.resource)));
-        }
-        Ok(principal)
+        Ok(principal.of_resource(Arc::clone(&self.resource), self.hides_unpermitted))
     }
 
     async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {

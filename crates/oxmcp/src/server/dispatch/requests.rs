@@ -145,6 +145,14 @@ impl Role for ServerRole {
             .raw_params()
             .map(|raw| RequestParams::of(Text::from(raw)));
         let params = params.unwrap_or_default();
+        #[cfg(all(feature = "auth", feature = "http-server"))]
+        if let Some(original) = request.original_params() {
+            let original = RequestParams::of(Text::from(original));
+            let params = (&original, &params);
+            if let Err(error) = self.check_replaced(&features, &cx, request.method(), params) {
+                return Box::pin(async { Err(error) });
+            }
+        }
         let served = params
             .check()
             .map_err(Error::from)

@@ -1,6 +1,6 @@
 //! Scopes that a request needs, by what it names, as far as its caller sees that.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use oxmcp_auth::ScopeSet;
 use oxmcp_json::Text;
@@ -35,18 +35,28 @@ pub(crate) fn needed_scopes(
     let Some(params) = request.params else {
         return ScopeSet::new();
     };
-    let context = || {
-        let connection = connection()?;
+    if params.check().is_err() || params.meta.log_level().is_err() {
+        return ScopeSet::new();
+    }
+    let caller = || {
+        let Some(connection) = connection() else {
+            return Caller::Unserved;
+        };
         let role = Arc::clone(connection.role()).into_any();
-        let role = role.downcast::<ServerRole>().ok()?;
+        let Ok(role) = role.downcast::<ServerRole>() else {
+            return Caller::Unknown;
+        };
         let named = (&request.id, &*request.method);
-        let context = role.context(features, &connection, named, params).ok()?;
-        Some(RequestContext::new(Arc::new(context)))
+        match role.context(features, &connection, named, params) {
+            Ok(context) => Caller::Known(RequestContext::new(Arc::new(context))),
+            Err(_) => Caller::Unknown,
+        }
     };
     let named = Named {
         features,
-        hides_unpermitted: principal.is_some_and(Principal::hides_unpermitted),
-        context: &context,
+        principal,
+        find_caller: &caller,
+        caller: OnceCell::new(),
     };
     named.scopes(&request.method, params)
 }
@@ -67,12 +77,8 @@ impl ServerRole {
         if !self.is_posted_by_hand(&context.connection) {
             return Ok(());
         }
-        let named = Named {
-            features,
-            hides_unpermitted: false,
-            context: &|| Some(RequestContext::new(Arc::clone(context))),
-        };
-        let needed = named.scopes(method, params);
+        let cx = RequestContext::new(Arc::clone(context));
+        let needed = Named::by(features, &cx).scopes(method, params);
         if needed.is_empty() {
             return Ok(());
         }
@@ -81,18 +87,63 @@ impl ServerRole {
              SseTransport"
         )))
     }
+
+    /// Refuses a request over HTTP whose params a middleware has replaced, where the new ones need scopes that the old ones did
+    /// not, and that its token does not permit: only what had come was held against the token.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(super) fn check_replaced(
+        &self,
+        features: &Features,
+        cx: &RequestContext,
+        method: &str,
+        (original, params): (&RequestParams<'_>, &RequestParams<'_>),
+    ) -> Result<()> {
+        if cx.parts().connection.caller().request.is_none() {
+            return self.check_scopes(features, cx.parts(), method, params);
+        }
+        let named = Named::by(features, cx);
+        let needed = named.scopes(method, params);
+        let is_checked = named.scopes(method, original).includes(&needed);
+        if is_checked || cx.principal().is_some_and(|it| it.permits(&needed)) {
+            return Ok(());
+        }
+        Err(Error::invalid_request(format!(
+            "this needs the scopes {needed}, which the access token does not permit; call again with one that does"
+        )))
+    }
+}
+
+/// The caller of a message, as far as it is known before the message is served.
+enum Caller {
+    /// The message is of no session that there is, and is not served.
+    Unserved,
+    /// The message may be served once its session is open: what opens that has not been read yet.
+    Unknown,
+    Known(RequestContext),
 }
 
 /// The features that a message may name, as its caller sees them.
 struct Named<'a> {
     features: &'a Features,
-    /// Whether the caller is not shown what its token does not permit.
-    hides_unpermitted: bool,
-    /// `None` where the message is of no client that is served.
-    context: &'a dyn Fn() -> Option<RequestContext>,
+    principal: Option<&'a Principal>,
+    find_caller: &'a dyn Fn() -> Caller,
+    /// Found once for all that the message names.
+    caller: OnceCell<Caller>,
 }
 
-impl Named<'_> {
+impl<'a> Named<'a> {
+    /// Those that a caller sees who is known.
+    fn by(features: &'a Features, cx: &'a RequestContext) -> Self {
+        Self {
+            features,
+            principal: cx.principal(),
+            find_caller: &|| Caller::Unknown,
+            caller: Caller::Known(cx.clone()).into(),
+        }
+    }
+
     fn scopes(&self, method: &str, params: &RequestParams<'_>) -> ScopeSet {
         let features = self.features;
         let name = || params.name.and_then(Text::as_str).unwrap_or_default();
@@ -114,6 +165,12 @@ impl Named<'_> {
                 let params: Option<ListenParams> = params.raw.parse().ok();
                 let uris = params.map(|params| params.notifications.resource_subscriptions);
                 let uris = uris.unwrap_or_default();
+                // Each is matched with the templates. More than a client may watch are refused when they are served.
+                let needs_some =
+                    features.resources.needs_scopes() || features.templates.needs_scopes();
+                if !needs_some || uris.len() > features.limits.max_watched_uris {
+                    return ScopeSet::new();
+                }
                 let all = uris.iter().map(|uri| self.of_resource(uri));
                 all.fold(ScopeSet::new(), |all, of_one| all.union(&of_one))
             }
@@ -125,6 +182,9 @@ impl Named<'_> {
     fn of_resource(&self, uri: &str) -> ScopeSet {
         if let Some(resource) = self.features.resources.get_any(uri) {
             return self.of(Some(resource));
+        }
+        if !self.features.templates.needs_scopes() {
+            return ScopeSet::new();
         }
         let mut candidates = self.features.routes.candidates(uri);
         let template = candidates.find(|template| self.is_seen(*template));
@@ -139,12 +199,20 @@ impl Named<'_> {
         seen.map_or_else(ScopeSet::new, |it| it.access().scopes.clone())
     }
 
-    /// A visibility function that panics hides: dispatch calls it again, and fails.
+    /// A visibility function that panics hides: dispatch calls it again, and fails. A caller who is not known yet counts as one
+    /// who sees the feature, since it may when the message is served.
     fn is_seen<T: Feature>(&self, feature: &T) -> bool {
-        if feature.access().sees.is_none() && !self.hides_unpermitted {
+        let access = feature.access();
+        if self.principal.is_some_and(|it| it.hides(&access.scopes)) {
+            return false;
+        }
+        if access.sees.is_none() {
             return true;
         }
-        (self.context)()
-            .is_some_and(|cx| catch_panic(|| Ok(feature.is_visible(&cx))).unwrap_or(false))
+        match self.caller.get_or_init(self.find_caller) {
+            Caller::Unserved => false,
+            Caller::Unknown => true,
+            Caller::Known(cx) => catch_panic(|| Ok(feature.is_visible(cx))).unwrap_or(false),
+        }
     }
 }

@@ -26,6 +26,8 @@ impl Request {
         Self {
             method: Cow::Owned(method.to_owned()),
             params: params.map(Text::to_raw),
+            #[cfg(all(feature = "auth", feature = "http-server"))]
+            original: None,
             direction: Direction::Incoming(context),
         }
     }
@@ -41,6 +43,8 @@ impl Request {
         Ok(Self {
             method: Cow::Borrowed(method),
             params: Some(raw(params)?),
+            #[cfg(all(feature = "auth", feature = "http-server"))]
+            original: None,
             direction,
         })
     }
@@ -53,6 +57,8 @@ impl Request {
         Self {
             method: Cow::Borrowed(method),
             params: Some(params),
+            #[cfg(all(feature = "auth", feature = "http-server"))]
+            original: None,
             direction: Direction::OfRequest(context.clone()),
         }
     }
@@ -103,6 +109,12 @@ impl Request {
         self.params.as_deref()
     }
 
+    /// The params as they came in, where others have taken their place.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(crate) fn original_params(&self) -> Option<&RawValue> {
+        self.original.as_deref()
+    }
+
     /// The params as a type, for example [`CallToolParams`](oxmcp_protocol::CallToolParams).
     ///
     /// # Errors
@@ -127,6 +139,12 @@ impl Request {
             return Err(Error::misuse(
                 "the _meta of a request on its way out is no part of its params: use `set_meta`",
             ));
+        }
+        #[cfg(all(feature = "auth", feature = "http-server"))]
+        if let Direction::Incoming(_) = self.direction {
+            let before = self.params.take();
+            let before = before.unwrap_or_else(|| RawValue::NULL.to_owned());
+            self.original.get_or_insert(before);
         }
         self.params = Some(params);
         Ok(())

@@ -1,6 +1,12 @@
 //! Tokens, held against the server, the template and the message that are served in truth.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, request::Parts};
@@ -9,6 +15,7 @@ use oxmcp::{
     ResourceTemplate, Server, Tool,
     auth::dpop::ProofVerifier,
     http::{LegacySse, StreamableHttp},
+    middleware::{self, Next, Request as Incoming},
 };
 use serde_json::json;
 use tower::ServiceExt;
@@ -154,6 +161,100 @@ async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of
         let refused = respond(Request::post(uri), batch.clone()).await;
         assert_eq!(refused.status(), status, "{batch}");
     }
+}
+
+#[tokio::test]
+async fn a_call_posted_before_initialize_is_read_needs_its_scopes_over_the_transport_of_2024_11_05()
+{
+    let issuer = Issuer::new();
+    let write = Tool::new("write", "Write", || async { "written" })
+        .scopes("files:write")
+        .visible_to(|_| true);
+    let service =
+        LegacySse::from(Server::new("files", "1.0.0").tool(write)).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let respond = async |request: http::request::Builder, body: String| {
+        let request = bearing(request, &token)
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        service.clone().oneshot(request).await.unwrap()
+    };
+    let mut stream = respond(Request::get("/sse"), String::new())
+        .await
+        .into_body();
+    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
+    let uri = &format!("/sse{}", data.unwrap());
+    let initialize = crate::http::server::peer::initialize("2024-11-05", json!({}));
+    let taken = respond(Request::post(uri), initialize.to_string()).await;
+    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    // The stream was not read, so nothing says that the session is open yet.
+    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
+    let refused = respond(Request::post(uri), write.to_string()).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert_eq!(refusal(&refused).2, "files:write");
+}
+
+#[tokio::test]
+async fn params_that_a_middleware_replaces_need_their_own_scopes() {
+    let issuer = Issuer::new();
+    let read = Tool::new("read", "Read", || async { "read" });
+    let write = Tool::new("write", "Write", || async { "written" }).scopes("files:write");
+    let server = Server::new("files", "1.0.0")
+        .tool(read)
+        .tool(write)
+        .layer(middleware::from_fn(
+            |mut request: Incoming, next: Next| async move {
+                if request.method() == "tools/call" {
+                    let mut params: serde_json::Value = request.params()?;
+                    params["name"] = json!("write");
+                    request.set_params(&params)?;
+                }
+                next.run(request).await
+            },
+        ));
+    let endpoint = StreamableHttp::from(server).protect(issuer.resource());
+    let params = json!({"name": "read", "arguments": {}});
+    let few = issuer.token("mcp");
+    let refused = json(call(&endpoint, &few, "tools/call", params.clone()).await).await;
+    let why = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("needs the scopes files:write"), "{refused}");
+    let more = issuer.token("files:write");
+    let served = json(call(&endpoint, &more, "tools/call", params).await).await;
+    assert_eq!(served["result"]["content"][0]["text"], "written");
+}
+
+#[tokio::test]
+async fn more_uris_than_may_be_watched_are_refused_before_they_are_matched() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&seen);
+    let template = ResourceTemplate::new("f://{x}", "all", |_: HashMap<String, String>| async {
+        "contents"
+    });
+    let template = template.scopes("files:read").visible_to(move |_| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        true
+    });
+    let server = Server::new("files", "1.0.0")
+        .subscriptions()
+        .resource_template(template);
+    let issuer = Issuer::new();
+    let endpoint = StreamableHttp::from(server).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let watch = |count: usize| {
+        let uris: Vec<String> = (0..count).map(|n| format!("f://{n}")).collect();
+        json!({"notifications": {"resourceSubscriptions": uris}})
+    };
+    let few = call(&endpoint, &token, "subscriptions/listen", watch(3)).await;
+    assert_eq!(refusal(&few).2, "files:read");
+    assert_eq!(seen.swap(0, Ordering::Relaxed), 3);
+    let many = call(&endpoint, &token, "subscriptions/listen", watch(10_001)).await;
+    let body = many.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8_lossy(&body);
+    assert!(text.contains("too much is watched"), "{text}");
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
