@@ -20,7 +20,7 @@ use crate::{
     http::client::{
         login::{
             authorizer::{Authorizer, RefusedRequest, RequestToAuthorize},
-            failure::{explain, is_given_up, is_unknown_client, oauth_error},
+            failure::{explain, given_up, is_given_up, is_unknown_client, oauth_error},
             fetch::{Fetch, now},
             flow::{Flow, Waiters},
             settings::{Grant, Login},
@@ -66,6 +66,8 @@ struct State {
     /// Whether the store was asked.
     is_loaded: bool,
     credentials: Option<Arc<Credentials>>,
+    /// The access token that these took the place of, where they could not be stored: what the store has is older then.
+    superseded: Option<Secret>,
     /// The challenge that the server gave last, which says where its metadata is.
     challenge: Option<Challenge>,
     /// When the tokens came, and whether a refresh brought them.
@@ -134,7 +136,8 @@ impl Authorizer for LoginEngine {
             return Ok(HeaderMap::new());
         };
         if tokens.expires_within(EARLY, now()) && shared.can_renew() {
-            let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token), false);
+            // It keeps no login open: with the token that there is, the request can be sent all the same.
+            let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token), true);
             let renewed = renewed.await;
             // Where it fails, the token may be good for a moment yet, and else the server says so.
             if let Err(error) = renewed {
@@ -162,10 +165,6 @@ impl Authorizer for LoginEngine {
             Some(Refusal::Unauthorized { challenge }) => {
                 let is_new = {
                     let mut state = shared.state.lock();
-                    if let Some(failure) = state.failure.as_ref().filter(|_| is_background) {
-                        // What a program does by itself must not ask a person again and again.
-                        return Err(failure.error.copy());
-                    }
                     let rejected = state.rejected;
                     if rejected.is_some_and(|at| is_background || at.elapsed() < NEW) {
                         return Ok(false);
@@ -305,7 +304,7 @@ impl Shared {
         is_background: bool,
     ) -> Result<()> {
         let ended = self.state.lock().flights;
-        // The requests of a program itself wait for a login, but it does not go on for them alone.
+        // What a program sends by itself may refresh tokens and wait for a login, but no person is asked for it alone.
         let _foreground = (!is_background).then(|| self.waiters.enter());
         let guard = Arc::clone(&self.flight).lock_owned().await;
         {
@@ -319,7 +318,6 @@ impl Shared {
                 return Err(failure.error.copy());
             }
         }
-        let _leader = self.waiters.enter();
         let shared = Arc::clone(self);
         // It ends even if the request that wanted it does not wait: a refresh token is used once.
         let flight = spawn(async move {
@@ -339,6 +337,9 @@ impl Shared {
 
     async fn renew(&self, reason: Reason) -> Result<()> {
         let before = self.state.lock().credentials.clone();
+        if self.find_another(before.as_deref()).await? {
+            return Ok(());
+        }
         let mut not_refreshed = None;
         let (challenge, operation) = match reason {
             Reason::Expiry => {
@@ -369,16 +370,6 @@ impl Shared {
             // Somebody has agreed to more meanwhile.
             return Ok(());
         }
-        if before.is_none()
-            && let Some(found) = self.login.find(&self.server).await?
-        {
-            // Another program has logged in meanwhile.
-            let is_login = found.tokens.is_some();
-            self.put(found);
-            if is_login {
-                return Ok(());
-            }
-        }
         let before = self.state.lock().credentials.clone();
         let challenge = {
             let mut state = self.state.lock();
@@ -402,13 +393,15 @@ impl Shared {
         {
             return Err(error);
         }
+        if !self.asks_nobody() && self.waiters.is_empty() {
+            return Err(given_up());
+        }
         let credentials = match flow.run().await {
             Ok(credentials) => credentials,
             Err(error) => {
                 if let Some(registered) = flow.registered.into_inner() {
                     // The next login need not register another client.
-                    self.save(with_client(before.as_deref(), registered))
-                        .await?;
+                    self.keep_registered(registered).await?;
                 }
                 return Err(error);
             }
@@ -416,6 +409,9 @@ impl Shared {
         if let Some(operation) = operation {
             self.state.lock().step_ups.stepped_up(&operation);
         }
+        let key = self.key(&credentials);
+        // A refresh of the login before would be stored over it.
+        let _lock = self.login.store.lock_boxed(&key).await?;
         self.keep(credentials, false).await
     }
 
@@ -433,9 +429,14 @@ impl Shared {
         if newer.as_ref().is_some_and(|it| is_good(it)) {
             return Ok(true);
         }
-        if self.login.stored(&key).await?.is_none() {
+        let stored = self.login.stored(&key).await?;
+        if stored.is_none_or(|it| it.tokens.is_none()) {
             // Somebody has logged out meanwhile.
             return Ok(false);
+        }
+        if newer.is_none() && self.state.lock().superseded.is_some() {
+            // Others would use a refresh token again that is used up.
+            self.save(before.clone()).await?;
         }
         let before = newer.as_deref().unwrap_or(before);
         let tokens = before.tokens.as_ref();
@@ -495,14 +496,47 @@ impl Shared {
             let tokens = it.tokens.as_ref();
             tokens.map(|it| (it.access_token.clone(), it.refresh_token.clone()))
         };
-        let newer = stored.filter(|it| it.tokens.is_some() && tokens(it) != tokens(before));
+        let superseded = self.state.lock().superseded.clone();
+        let newer = stored.filter(|it| {
+            let access_token = it.tokens.as_ref().map(|it| &it.access_token);
+            let is_older = access_token == superseded.as_ref();
+            access_token.is_some() && !is_older && tokens(it) != tokens(before)
+        });
         let Some(newer) = newer else {
             return Ok(None);
         };
+        self.take(newer);
+        Ok(self.state.lock().credentials.clone())
+    }
+
+    /// Takes the login that another program has made, where the store has none under the key of the credentials here: there were
+    /// none, or the server has another authorization server now. Returns whether there is one.
+    async fn find_another(&self, before: Option<&Credentials>) -> Result<bool> {
+        if let Some(before) = before
+            && self.login.stored(&self.key(before)).await?.is_some()
+        {
+            return Ok(false);
+        }
+        let Some(found) = self.login.find(&self.server).await? else {
+            return Ok(false);
+        };
+        if found.tokens.is_some() {
+            self.take(found);
+            return Ok(true);
+        }
+        if before.is_none() {
+            self.put(found);
+        }
+        Ok(false)
+    }
+
+    /// Takes the login of another program.
+    fn take(&self, newer: Credentials) {
         self.put(newer);
         let mut state = self.state.lock();
         state.obtained = Some((Instant::now(), true));
-        Ok(state.credentials.clone())
+        state.rejected = None;
+        state.superseded = None;
     }
 
     /// Keeps new credentials here and in the store.
@@ -517,13 +551,53 @@ impl Shared {
         self.save(credentials).await
     }
 
+    /// Keeps the client that a login registered which failed, unless it is no use to what the store has now.
+    async fn keep_registered(&self, registered: Credentials) -> Result<()> {
+        let key = self.key(&registered);
+        {
+            let state = self.state.lock();
+            let before = state.credentials.as_ref();
+            let is_elsewhere = before.is_some_and(|before| self.key(before) != key);
+            if is_elsewhere || state.superseded.is_some() {
+                // The login at the other authorization server stays, and so do tokens that are newer than those in the store.
+                return Ok(());
+            }
+        }
+        let _lock = self.login.store.lock_boxed(&key).await?;
+        let credentials = match self.login.stored(&key).await? {
+            Some(mut stored) => {
+                let tokens = stored.tokens.as_ref();
+                if tokens.is_some_and(|it| it.refresh_token.is_some()) {
+                    // It is that of the client that it was given to.
+                    return Ok(());
+                }
+                stored.client = registered.client;
+                stored
+            }
+            // Nobody is logged in, or not any more.
+            None => registered,
+        };
+        self.save(credentials).await
+    }
+
+    /// Keeps credentials here and in the store, whose lock is held.
     async fn save(&self, credentials: Credentials) -> Result<()> {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
-        let before = before.map(|it| self.key(&it));
         let text = credentials.to_json();
         self.put(credentials);
-        self.login.store.save_boxed(&key, text).await?;
+        let saved = self.login.store.save_boxed(&key, text).await;
+        {
+            let mut state = self.state.lock();
+            if saved.is_ok() {
+                state.superseded = None;
+            } else if state.superseded.is_none() {
+                let tokens = before.as_ref().and_then(|it| it.tokens.as_ref());
+                state.superseded = tokens.map(|it| it.access_token.clone());
+            }
+        }
+        saved?;
+        let before = before.map(|it| self.key(&it));
         match before.filter(|before| *before != key) {
             // The server has another authorization server now.
             Some(before) => self.login.store.remove_boxed(&before).await,
@@ -536,21 +610,6 @@ impl Shared {
 fn is_good(credentials: &Credentials) -> bool {
     let tokens = credentials.tokens.as_ref();
     tokens.is_some_and(|it| !it.expires_within(EARLY, now()))
-}
-
-/// What was known before, with a client that was registered anew. A refresh token is that of the client that it was given to.
-fn with_client(before: Option<&Credentials>, registered: Credentials) -> Credentials {
-    match before {
-        Some(before) if before.server.issuer == registered.server.issuer => {
-            let mut credentials = before.clone();
-            credentials.client = registered.client;
-            let tokens = credentials.tokens.as_mut();
-            tokens.into_iter().for_each(|it| it.refresh_token = None);
-            credentials
-        }
-        Some(before) => before.clone(),
-        None => registered,
-    }
 }
 
 /// Without tokens.

@@ -361,6 +361,10 @@ impl Waiters {
         Waiter(self)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        *self.0.borrow() == 0
+    }
+
     /// Waits until no request waits any more.
     pub(super) async fn gone(&self) {
         // The sender lives as long as this borrow of it.

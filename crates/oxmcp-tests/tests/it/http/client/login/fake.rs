@@ -81,6 +81,10 @@ pub(super) struct Fake {
     pub(super) instead: BTreeMap<&'static str, (u16, String)>,
     /// Parameters of the answer to the authorization request, instead of its own.
     pub(super) answers: Option<&'static str>,
+    /// Whether a GET needs a scope that nobody has.
+    pub(super) get_lacks: bool,
+    /// Whether the MCP server has sessions.
+    pub(super) has_sessions: bool,
 }
 
 struct Code {
@@ -120,6 +124,8 @@ impl Web {
             has_migrated: false,
             instead: BTreeMap::new(),
             answers: None,
+            get_lacks: false,
+            has_sessions: false,
         })))
     }
 
@@ -341,7 +347,13 @@ impl Fake {
             self.log.push("mcp 401".to_owned());
             return challenge(401, r#"Bearer scope="base", error="invalid_token""#);
         };
+        if self.get_lacks && request.method() == Method::GET {
+            self.log.push("mcp 403".to_owned());
+            let value = r#"Bearer error="insufficient_scope", scope="listen""#;
+            return challenge(403, value);
+        }
         if request.method() != Method::POST {
+            self.log.push(format!("mcp {}", request.method()));
             return json_answer(405, &json!({}));
         }
         let message: Value = serde_json::from_slice(request.body()).unwrap();
@@ -374,7 +386,12 @@ impl Fake {
             }
         };
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-        json_answer(200, &answer)
+        let mut response = json_answer(200, &answer);
+        if self.has_sessions && message["method"] == "initialize" {
+            let id = "one".parse().unwrap();
+            response.headers_mut().insert("mcp-session-id", id);
+        }
+        response
     }
 
     fn authorize(&mut self, url: &str) -> String {

@@ -10,6 +10,7 @@ mod messages;
 mod persons;
 mod refreshes;
 mod refusals;
+mod shared_stores;
 mod token_store;
 
 use oxmcp::{

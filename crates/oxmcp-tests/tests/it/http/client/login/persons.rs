@@ -187,3 +187,55 @@ async fn port_of(store: &MemoryTokenStore) -> u16 {
     let port = uri.rsplit(':').next().unwrap().split('/').next();
     port.unwrap().parse().unwrap()
 }
+
+/// Connects with the stream of what the server says by itself.
+async fn listen(web: &Web, login: Login) -> ClientSession {
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    let endpoint = endpoint.login(login.http_client(web.clone()));
+    client().connect(endpoint).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_lacks_a_scope_opens_no_page() {
+    let (web, store, person) = (Web::new(), MemoryTokenStore::new(), Person::default());
+    let login = agreeing(&web).store(store.clone());
+    connect(&web, login).await.unwrap();
+    web.fake().get_lacks = true;
+    let session = listen(&web, person.login(&web).store(store)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    assert!(web.fake().log.contains(&"mcp 403".to_owned()));
+    assert_eq!(person.opened.load(Relaxed), 0);
+    drop(session);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_opens_no_page() {
+    let (web, store, person) = (Web::new(), MemoryTokenStore::new(), Person::default());
+    web.fake().has_sessions = true;
+    web.fake().withholds_refresh = true;
+    let login = agreeing(&web).store(store.clone());
+    connect(&web, login).await.unwrap().close().await.unwrap();
+    assert!(web.fake().log.contains(&"mcp DELETE".to_owned()));
+    let login = person.login(&web).store(store);
+    let session = connect(&web, login).await.unwrap();
+    web.fake().expire();
+    web.fake().log.clear();
+    let _ = session.close().await;
+    assert_eq!(web.fake().log, ["mcp 401"]);
+    assert_eq!(person.opened.load(Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_program_sends_by_itself_is_refreshed_for_after_a_failure_that_passes() {
+    let (web, person) = (Web::new(), Person::default());
+    web.fake().has_sessions = true;
+    let session = connect(&web, person.login(&web)).await.unwrap();
+    web.fake().expire();
+    web.fake().is_down = true;
+    call(&session, "add").await.unwrap_err();
+    web.fake().is_down = false;
+    web.fake().log.clear();
+    session.close().await.unwrap();
+    let expected = ["mcp 401", "refresh_token", "mcp DELETE"];
+    assert_eq!(web.fake().log, expected);
+}
