@@ -330,6 +330,18 @@ impl Error {
         self.0.kind == Kind::Decode
     }
 
+    /// Whether what was asked was refused, so that it is certain that nothing was done.
+    #[cfg_attr(
+        not(feature = "http-server"),
+        expect(dead_code, reason = "who keeps events asks")
+    )]
+    pub(crate) fn is_refusal(&self) -> bool {
+        !matches!(
+            self.0.kind,
+            Kind::Timeout | Kind::Cancelled | Kind::Closed | Kind::Network { .. } | Kind::Io
+        )
+    }
+
     /// Whether one of this side's [`Limits`](crate::Limits) was reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {

@@ -79,7 +79,9 @@ pub trait EventStore: Send + Sync + 'static {
     /// that asks a database, or takes a lock, does better to do so once.
     ///
     /// # Errors
-    /// Where not even the first one can be kept.
+    /// Where not even the first one can be kept: they are then added one by one, since not all of them need be refused. Where it
+    /// is not known whether they were kept, as after [`Error::network`](crate::Error::network), [`Error::closed`](crate::Error::closed),
+    /// an [I/O error](std::io::Error) or 30 seconds, they are sent without ids, and not added again.
     ///
     /// # Cancel safety
     /// Dropped before it returns, some of the events may be there: the first ones.

@@ -89,12 +89,19 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(feature = "auth")]
 impl Expiring {
-    /// Ends the stream, with what has come before.
+    /// Ends the stream, with what has come before: an event that has begun is sent to its end.
     fn end(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let mut source = self.source.take()?;
+        let was_within_item = source.is_within_item();
         let come_back = Bytes::from_static(COME_BACK);
         match source.as_mut().poll_next(cx) {
+            Poll::Ready(Some(part)) if source.is_within_item() => {
+                self.source = Some(source);
+                Some(part)
+            }
             Poll::Ready(Some(last)) => Some([last, come_back].concat().into()),
+            // The rest of the event was dropped: what is added would become part of it.
+            _ if was_within_item => None,
             _ => Some(come_back),
         }
     }

@@ -43,6 +43,11 @@ pub(super) trait EventSource: Stream<Item = Bytes> + Send {
         false
     }
 
+    /// Whether what comes next is the rest of an event, and there already. Only a source that divides its events says so.
+    fn is_within_item(&self) -> bool {
+        false
+    }
+
     /// Whether what it hands out counts in the budget already.
     fn is_counted(&self) -> bool {
         false

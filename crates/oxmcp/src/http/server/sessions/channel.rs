@@ -29,6 +29,7 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         state: Mutex::new(State {
             items: VecDeque::new(),
             taken: 0,
+            is_split: false,
             sender: None,
             receiver: None,
             is_closed: false,
@@ -54,6 +55,8 @@ struct State<T> {
     items: VecDeque<T>,
     /// How often something was taken: an item, or a part of one.
     taken: u64,
+    /// Whether the first item is the rest of one.
+    is_split: bool,
     /// The task that waits to add one, or for the end of the reader: there is no more than one.
     sender: Option<Waker>,
     /// The task that waits for one.
@@ -201,10 +204,16 @@ impl Receiver<Bytes> {
         {
             let frame = next_frame(first);
             state.taken += 1;
+            state.is_split = true;
             return Poll::Ready(Some(frame));
         }
         drop(state);
         self.poll(cx)
+    }
+
+    /// Whether the next bytes are the rest of an item.
+    pub(super) fn is_within_item(&self) -> bool {
+        self.0.state.lock().is_split
     }
 
     /// The activity of the connection that carries what is taken.
@@ -216,6 +225,7 @@ impl Receiver<Bytes> {
 impl<T> State<T> {
     fn pop(&mut self) -> Option<T> {
         let item = self.items.pop_front();
+        self.is_split = false;
         self.taken += u64::from(item.is_some());
         if self.items.is_empty() {
             self.items = VecDeque::new();

@@ -15,6 +15,7 @@ use super::{
     streams::{Purpose, Reader, Readers, stream_response},
 };
 use crate::{
+    error::{Error, Result},
     http::server::{
         endpoint::Settings,
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
@@ -262,37 +263,48 @@ impl EventStream {
     async fn store_messages(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
         let count = memchr_iter(b'\n', lines).count();
         let mut out = EventWriter::new(&self.name, count, lines.len());
+        // What the store may have kept is not added again, and the rest does not wait for the store once more.
+        let mut answers = true;
         for part in parts(lines) {
-            let batch = EventBatch::of_lines(part);
-            let appended = store.append_all(self.session.id(), &self.name, batch);
-            let mut indexes = appended.await.unwrap_or_default().into_iter();
+            let mut indexes = Vec::new();
+            if answers {
+                let batch = EventBatch::of_lines(part);
+                let appended = store.append_all(self.session.id(), &self.name, batch);
+                match appended.await {
+                    Ok(appended) => indexes = appended,
+                    Err(error) if error.is_refusal() => {}
+                    Err(error) => {
+                        answers = false;
+                        log_not_stored(&error);
+                    }
+                }
+            }
+            let mut indexes = indexes.into_iter();
             for message in messages(part) {
-                let index = match indexes.next() {
-                    // What cannot be stored with the others is tried alone: not all of them need be refused.
-                    None => self.store_one(store, message).await,
-                    index => index,
-                };
+                let mut index = indexes.next();
+                if index.is_none() && answers {
+                    // What is refused with the others is tried alone: not all of them need be refused.
+                    match self.store_one(store, message).await {
+                        Ok(stored) => index = Some(stored),
+                        Err(error) => answers = error.is_refusal(),
+                    }
+                }
                 out.event(index, message);
             }
         }
         out.finish()
     }
 
-    async fn store_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Option<u64> {
+    async fn store_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Result<u64> {
         let data = Bytes::copy_from_slice(data);
-        match store.append(self.session.id(), &self.name, data).await {
-            Ok(index) => Some(index),
-            Err(error) => {
-                tracing::warn!(%error, "an event is not stored: the client cannot ask for it again");
-                None
-            }
-        }
+        let stored = store.append(self.session.id(), &self.name, data).await;
+        stored.inspect_err(log_not_stored)
     }
 
     /// Stores an event that is nothing but an index to come back with.
     async fn store_empty(&self) -> Option<u64> {
         let store = self.settings.events.as_ref()?;
-        self.store_one(&**store, b"").await
+        self.store_one(&**store, b"").await.ok()
     }
 
     /// Gives the client an id to come back with, before there is anything to send, if the revision of the session has
@@ -426,6 +438,11 @@ impl Drop for EventStream {
             self.connection.outbox.close();
         }
     }
+}
+
+/// Logs that a store has not told the index of events.
+fn log_not_stored(error: &Error) {
+    tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
 }
 
 /// How many bytes a reader has not taken.
