@@ -113,6 +113,14 @@ impl KeyCache {
         AuthError::unavailable(format!("there are no keys of {}: {why}", self.issuer))
     }
 
+    /// Why newer ones could not be fetched, where the last attempt has failed.
+    pub(super) fn failure(&self) -> Option<AuthError> {
+        let error = self.error.as_ref()?;
+        let why = error.message();
+        let text = format!("the keys of {} could not be fetched: {why}", self.issuer);
+        Some(AuthError::unavailable(text))
+    }
+
     /// Begins to fetch the keys, unless that goes on, or has just been done.
     pub(super) fn refresh(&mut self, now: UnixTime) -> Refresh {
         if matches!(self.source, KeySource::Fixed(_)) {

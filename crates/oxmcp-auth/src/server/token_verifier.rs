@@ -301,9 +301,16 @@ impl TokenVerifier {
                 Verification::Refused(Refusal::unavailable(error))
             }
             (Some((Err(KeyError::Unknown), _)), Refresh::TooEarly) => {
-                refuse(AuthError::invalid_token(
-                    "the token is signed by a key that its issuer has not published",
-                ))
+                // The key may be new, and then the token is good.
+                let failure = issuer.keys.read().failure();
+                failure.map_or_else(
+                    || {
+                        refuse(AuthError::invalid_token(
+                            "the token is signed by a key that its issuer has not published",
+                        ))
+                    },
+                    |error| Verification::Refused(Refusal::unavailable(error)),
+                )
             }
             (Some((Err(KeyError::Signature), _)), _) => refuse(AuthError::invalid_token(
                 "the signature of the token is not that of its issuer",

@@ -330,6 +330,20 @@ fn a_new_key_is_fetched_once_for_all() {
 }
 
 #[test]
+fn a_token_of_a_new_key_is_not_refused_while_the_issuer_is_down() {
+    let [old, new] = [key("old"), key("new")];
+    let verifier = fetching();
+    let first = fetch(verifier.verify(&token(&old, &claims()), NOW));
+    verifier.fetched(&first, ok(&set(&[&old])), NOW);
+    let later = NOW.plus(31);
+    let second = fetch(verifier.verify(&token(&new, &claims()), later));
+    verifier.fetched(&second, status(500), later);
+    let refused = refusal(verifier.verify(&token(&new, &claims()), later));
+    assert_eq!(refused.status().as_u16(), 503);
+    assert!(is_valid(&verifier.verify(&token(&old, &claims()), later)));
+}
+
+#[test]
 fn a_fetch_that_is_lost_does_not_lock_the_door() {
     let key = key("one");
     let token = token(&key, &claims());

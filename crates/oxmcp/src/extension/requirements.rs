@@ -104,7 +104,10 @@ impl Extension {
     /// Whether a peer has declared it, in a revision that this side knows.
     pub(super) fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
         let settings = declared.and_then(|declared| declared.get(&*self.id));
-        settings.is_some_and(|settings| self.accepts(revision(settings.get(REVISION))))
+        settings.is_some_and(|settings| match settings.get(REVISION) {
+            Some(member) => member.is_string() && self.accepts(revision(Some(member))),
+            None => self.accepts(None),
+        })
     }
 
     fn accepts(&self, declared: Option<&str>) -> bool {

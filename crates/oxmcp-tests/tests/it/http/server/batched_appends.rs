@@ -1,12 +1,22 @@
 //! Batched appends: events that are sent together are stored together.
 
+use std::{
+    collections::HashSet,
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
 use bytes::Bytes;
 use oxmcp::{
     Error, RequestContext, Result, Tool,
     http::StreamableHttp,
-    store::{EventStore, MemoryEventStore, Replay},
+    store::{EventBatch, EventStore, MemoryEventStore, Replay},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::http::server::{
     legacy::endpoint,
@@ -95,5 +105,77 @@ impl EventStore for Picky {
 
     async fn forget(&self, session: &str) -> Result<()> {
         self.0.forget(session).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_a_store_may_have_kept_are_not_added_again() {
+    for (is_silent, waits) in [(true, 30), (false, 0)] {
+        let store = Forgetful::new(is_silent);
+        let session = Session::open(&bursting().event_store(store.clone())).await;
+        let begun = Instant::now();
+        let events = burst(&session).await;
+        assert_eq!(begun.elapsed().as_secs(), waits);
+        assert_eq!(events.len(), STEPS as usize + 2);
+        assert!(events.iter().any(|event| event.id.is_none()));
+        let kept = store.kept.lock().unwrap();
+        let distinct: HashSet<_> = kept.iter().collect();
+        assert!(kept.len() > 1 && kept.len() == distinct.len());
+    }
+}
+
+/// Keeps the first batch, and does not say so: it tells an error, or nothing.
+#[derive(Clone)]
+struct Forgetful {
+    store: Arc<MemoryEventStore>,
+    kept: Arc<Mutex<Vec<Bytes>>>,
+    has_lost: Arc<AtomicBool>,
+    is_silent: bool,
+}
+
+impl Forgetful {
+    fn new(is_silent: bool) -> Self {
+        Self {
+            store: Arc::default(),
+            kept: Arc::default(),
+            has_lost: Arc::default(),
+            is_silent,
+        }
+    }
+}
+
+impl EventStore for Forgetful {
+    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
+        self.kept.lock().unwrap().push(data.clone());
+        self.store.append(session, stream, data).await
+    }
+
+    async fn append_all(
+        &self,
+        session: &str,
+        stream: &str,
+        events: EventBatch,
+    ) -> Result<Vec<u64>> {
+        self.kept.lock().unwrap().extend(events.iter());
+        let indexes = self.store.append_all(session, stream, events).await;
+        if self.has_lost.swap(true, Ordering::Relaxed) {
+            return indexes;
+        }
+        if self.is_silent {
+            pending::<()>().await;
+        }
+        Err(Error::network("the connection to the database failed"))
+    }
+
+    async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        self.store.after(session, stream, index, max).await
+    }
+
+    async fn end(&self, session: &str, stream: &str) -> Result<()> {
+        self.store.end(session, stream).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<()> {
+        self.store.forget(session).await
     }
 }

@@ -424,7 +424,7 @@ impl Shared {
             return Ok(false);
         };
         let key = self.key(before);
-        let _lock = self.login.store.lock_boxed(&key).await?;
+        let lock = self.login.store.lock_boxed(&key).await?;
         let newer = self.adopt(before).await?;
         if newer.as_ref().is_some_and(|it| is_good(it)) {
             return Ok(true);
@@ -483,6 +483,8 @@ impl Shared {
                 let tokens = credentials.tokens.as_mut();
                 tokens.into_iter().for_each(|it| it.refresh_token = None);
                 self.save(credentials).await?;
+                drop(lock);
+                self.login.forget_registered(&key, client).await?;
                 Ok(false)
             }
             Err(error) => Err(explain(error, client)),

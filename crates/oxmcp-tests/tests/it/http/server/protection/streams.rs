@@ -13,7 +13,7 @@ use futures_util::stream;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use oxmcp::{
-    Client, Resource, Result, Revision, Server, Tool,
+    Client, RequestContext, Resource, Result, Revision, Server, Tool,
     auth::{
         AuthError,
         server::{Introspection, VerifiedToken},
@@ -22,7 +22,7 @@ use oxmcp::{
         Endpoint, HttpBody, HttpClient, LegacySse, ProtectedResource, ResponseBody, StreamableHttp,
     },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tower::ServiceExt;
 
@@ -218,4 +218,48 @@ async fn a_stream_of_2024_11_05_ends_with_its_token_once_nothing_is_under_way() 
     let stream = service.oneshot(request).await.unwrap();
     let end = timeout(Duration::from_secs(7), read_to_end(stream.into_body())).await;
     assert!(end.unwrap().ends_with("retry: 100\n\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_whole_though_its_token_ends_while_it_is_sent() {
+    const SIZE: usize = 200_000;
+    let big = Tool::new("big", "Say much", |cx: RequestContext| async move {
+        cx.progress(1).await;
+        sleep(Duration::from_secs(2)).await;
+        "x".repeat(SIZE)
+    });
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0").tool(big);
+    let endpoint = StreamableHttp::from(server).protect(issuer.resource().clock_skew(0));
+    let token = issuer.ending(6);
+    let session = open(&endpoint, &token, "2025-11-25").await;
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let posted = bearing(session.builder("POST"), &token);
+    send(&endpoint, posted, initialized.to_string()).await;
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "big", "arguments": {}, "_meta": {"progressToken": 1}}});
+    let posted = bearing(session.builder("POST"), &token);
+    let mut lost = send(&endpoint, posted, request.to_string())
+        .await
+        .into_body();
+    let first = lost.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let id = first.lines().find_map(|line| line.strip_prefix("id: "));
+    let resumed = bearing(session.builder("GET"), &token).header("last-event-id", id.unwrap());
+    drop(lost);
+    let mut body = send(&endpoint, resumed, "").await.into_body();
+    // The first part of the answer is read in time.
+    let mut text = Vec::new();
+    while !text.ends_with(b"x") {
+        text.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
+    }
+    assert!(text.len() < SIZE);
+    sleep(Duration::from_secs(10)).await;
+    text.extend(read_to_end(body).await.bytes());
+    let text = String::from_utf8(text).unwrap();
+    let (events, end) = text.rsplit_once("\n\nretry: 100").unwrap();
+    let (_, answer) = events.rsplit_once("data: ").unwrap();
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    let said = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!((said.len(), end), (SIZE, "\n\n"));
 }
