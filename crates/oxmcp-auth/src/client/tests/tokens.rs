@@ -290,7 +290,7 @@ fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
         request.request(NOW).unwrap();
         let echo = r#"{"error": "invalid_client", "error_description": "hunter2 is wrong"}"#;
         let mut response = Response::new(echo.into());
-        *response.status_mut() = http::StatusCode::UNAUTHORIZED;
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
         let error = request.receive(&response, NOW).unwrap_err();
         let said = error.to_string();
         assert!(said.contains("… is wrong"), "{said}");

@@ -87,8 +87,8 @@ pub(super) async fn line() -> Option<String> {
     None
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use futures_util::poll;
     use rustix::{
