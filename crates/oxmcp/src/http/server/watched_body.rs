@@ -44,6 +44,7 @@ pub(super) trait EventSource: Stream<Item = Bytes> + Send {
     }
 
     /// Whether what comes next is the rest of an event, and there already. Only a source that divides its events says so.
+    #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {
         false
     }

@@ -223,7 +223,7 @@ impl Login {
         let client = credentials.client.clone();
         let key = CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
         let finished = self
-            .exchange(&attempt, callback.as_ref(), &record, credentials, &key)
+            .exchange(&attempt, callback.as_ref(), &record, credentials)
             .await;
         match (finished, client) {
             (Err(error), Some(client)) if self.is_configured(&client) => {
@@ -245,9 +245,9 @@ impl Login {
         callback: &str,
         record: &Record,
         mut credentials: Credentials,
-        key: &CredentialKey,
     ) -> Result<()> {
         let code = attempt.finish(callback)?;
+        let key = &CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
         let client = credentials.client.as_ref();
         let client =
             client.ok_or_else(|| Error::internal("the attempt to log in has no client"))?;

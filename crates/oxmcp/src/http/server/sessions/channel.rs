@@ -212,6 +212,7 @@ impl Receiver<Bytes> {
     }
 
     /// Whether the next bytes are the rest of an item.
+    #[cfg(feature = "auth")]
     pub(super) fn is_within_item(&self) -> bool {
         self.0.state.lock().is_split
     }

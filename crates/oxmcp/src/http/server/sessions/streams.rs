@@ -178,6 +178,7 @@ impl Stream for Sent {
 
 /// The task of the stream gives up a client that takes nothing: most streams are silent, and a timer for each would take memory.
 impl EventSource for Sent {
+    #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {
         self.source.is_within_item()
     }
