@@ -46,6 +46,12 @@ pub use secret::Secret;
 pub use time::UnixTime;
 pub use url_rules::UrlRules;
 
+/// The items that only the SDK may use: they can change with any release.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::url_rules::shown_url;
+}
+
 /// The code in README.md is tested as documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

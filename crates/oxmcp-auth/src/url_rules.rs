@@ -109,7 +109,8 @@ pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
 }
 
 /// A URL as it is shown: what follows the path can be secret.
-pub(crate) fn shown_url(url: &str) -> &str {
+#[must_use]
+pub fn shown_url(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 

@@ -37,12 +37,6 @@ pub(crate) fn redacted_url(url: &Url) -> String {
     url.into()
 }
 
-/// The text of a URL for people to read, without its query: that may be secret.
-#[cfg(feature = "auth")]
-pub(crate) fn shown_url(url: &str) -> &str {
-    url.split(['?', '#']).next().unwrap_or_default()
-}
-
 /// The URL whose server has answered with an error, for people to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Answering(pub(crate) String);

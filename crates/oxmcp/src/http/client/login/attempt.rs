@@ -217,13 +217,12 @@ impl Login {
     /// If the future is dropped, the code may be used up without a token being stored: begin another login.
     pub async fn finish(&self, sealed: impl AsRef<str>, callback: impl AsRef<str>) -> Result<()> {
         let record = self.open(sealed.as_ref(), now())?;
-        let attempt = AuthorizationAttempt::from_json(&Secret::new(record.attempt.get()))?;
         let mut credentials = Credentials::from_json(&Secret::new(record.credentials.get()))?;
         credentials.client = credentials.client.map(|it| self.with_key(it));
         let client = credentials.client.clone();
         let key = CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
         let finished = self
-            .exchange(&attempt, callback.as_ref(), &record, credentials)
+            .exchange(&key, callback.as_ref(), &record, credentials)
             .await;
         match (finished, client) {
             (Err(error), Some(client)) if self.is_configured(&client) => {
@@ -241,13 +240,13 @@ impl Login {
     /// Exchanges the code that came back for tokens, and stores them.
     async fn exchange(
         &self,
-        attempt: &AuthorizationAttempt,
+        key: &CredentialKey,
         callback: &str,
         record: &Record,
         mut credentials: Credentials,
     ) -> Result<()> {
+        let attempt = AuthorizationAttempt::from_json(&Secret::new(record.attempt.get()))?;
         let code = attempt.finish(callback)?;
-        let key = &CredentialKey::new(&self.user, &credentials.server.issuer, &record.server);
         let client = credentials.client.as_ref();
         let client =
             client.ok_or_else(|| Error::internal("the attempt to log in has no client"))?;
@@ -259,7 +258,8 @@ impl Login {
         }
         let server = server_url(&record.server)?;
         let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
-        let request = TokenRequest::authorization_code(&credentials.server, client, attempt, code)?;
+        let request =
+            TokenRequest::authorization_code(&credentials.server, client, &attempt, code)?;
         let request = match &credentials.proof_key {
             Some(key) => request.proof_key(Arc::clone(key)),
             None => request,

@@ -364,11 +364,12 @@ impl Shared {
                 operation,
             } => (Some(challenge), Some(operation)),
         };
-        if let (Some(before), Some(_)) = (&before, &operation)
-            && self.adopt(before).await?.is_some_and(|it| is_good(&it))
-        {
-            // Somebody has agreed to more meanwhile.
-            return Ok(());
+        if let (Some(before), Some(_)) = (&before, &operation) {
+            let stored = self.login.stored(&self.key(before)).await?;
+            if self.adopt(before, stored).is_some_and(|it| is_good(&it)) {
+                // Somebody has agreed to more meanwhile.
+                return Ok(());
+            }
         }
         let before = self.state.lock().credentials.clone();
         let challenge = {
@@ -425,14 +426,14 @@ impl Shared {
         };
         let key = self.key(before);
         let lock = self.login.store.lock_boxed(&key).await?;
-        let newer = self.adopt(before).await?;
-        if newer.as_ref().is_some_and(|it| is_good(it)) {
-            return Ok(true);
-        }
         let stored = self.login.stored(&key).await?;
-        if stored.is_none_or(|it| it.tokens.is_none()) {
+        if stored.as_ref().is_none_or(|it| it.tokens.is_none()) {
             // Somebody has logged out meanwhile.
             return Ok(false);
+        }
+        let newer = self.adopt(before, stored);
+        if newer.as_ref().is_some_and(|it| is_good(it)) {
+            return Ok(true);
         }
         if newer.is_none() && self.state.lock().superseded.is_some() {
             // Others would use a refresh token again that is used up.
@@ -467,21 +468,16 @@ impl Shared {
                 ) =>
             {
                 // Another process may have been quicker, if the store has no locks that hold it up.
-                if let Some(newer) = self.adopt(before).await? {
+                let stored = self.login.stored(&key).await?;
+                if let Some(newer) = self.adopt(before, stored) {
                     return Ok(is_good(&newer));
                 }
-                // It would be refused each time.
-                let mut credentials = before.clone();
-                let tokens = credentials.tokens.as_mut();
-                tokens.into_iter().for_each(|it| it.refresh_token = None);
-                self.save(credentials).await?;
+                self.save(without_refresh_token(before)).await?;
                 Ok(false)
             }
             Err(error) if is_unknown_client(&error) && !self.login.is_configured(client) => {
-                let mut credentials = before.clone();
+                let mut credentials = without_refresh_token(before);
                 credentials.client = None;
-                let tokens = credentials.tokens.as_mut();
-                tokens.into_iter().for_each(|it| it.refresh_token = None);
                 self.save(credentials).await?;
                 drop(lock);
                 self.login.forget_registered(&key, client).await?;
@@ -492,8 +488,7 @@ impl Shared {
     }
 
     /// Takes what another process has put into the store meanwhile.
-    async fn adopt(&self, before: &Credentials) -> Result<Option<Arc<Credentials>>> {
-        let stored = self.login.stored(&self.key(before)).await?;
+    fn adopt(&self, before: &Credentials, stored: Option<Credentials>) -> Option<Arc<Credentials>> {
         let tokens = |it: &Credentials| {
             let tokens = it.tokens.as_ref();
             tokens.map(|it| (it.access_token.clone(), it.refresh_token.clone()))
@@ -503,12 +498,9 @@ impl Shared {
             let access_token = it.tokens.as_ref().map(|it| &it.access_token);
             let is_older = access_token == superseded.as_ref();
             access_token.is_some() && !is_older && tokens(it) != tokens(before)
-        });
-        let Some(newer) = newer else {
-            return Ok(None);
-        };
+        })?;
         self.take(newer);
-        Ok(self.state.lock().credentials.clone())
+        self.state.lock().credentials.clone()
     }
 
     /// Takes the login that another program has made, where the store has none under the key of the credentials here: there were
@@ -606,6 +598,14 @@ impl Shared {
             None => Ok(()),
         }
     }
+}
+
+/// The credentials without a refresh token that would be refused each time.
+fn without_refresh_token(credentials: &Credentials) -> Credentials {
+    let mut credentials = credentials.clone();
+    let tokens = credentials.tokens.as_mut();
+    tokens.into_iter().for_each(|it| it.refresh_token = None);
+    credentials
 }
 
 /// Whether the access token can be used for a while.

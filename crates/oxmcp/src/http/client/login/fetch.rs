@@ -7,7 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, header::LOCATION};
-use oxmcp_auth::{Body, Request, Response, UnixTime, UrlRules, client::Conversation};
+use oxmcp_auth::{
+    Body, Request, Response, UnixTime, UrlRules, client::Conversation, internal::shown_url,
+};
 use tokio::time::timeout;
 use url::Url;
 
@@ -15,7 +17,6 @@ use crate::{
     error::{Error, Result},
     http::client::{
         exchange::response::read_body,
-        redaction::shown_url,
         transport::{
             address_guard::AddressGuard,
             default_client::DefaultClient,

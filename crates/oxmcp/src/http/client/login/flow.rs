@@ -17,19 +17,17 @@ use oxmcp_auth::{
         Credentials, Discovered, Discovery, TokenExchange, TokenRequest, choose_client,
     },
     dpop::ProofKey,
+    internal::shown_url,
 };
 use tokio::{select, sync::watch, time::timeout};
 
 use crate::{
     error::{Error, Result},
-    http::client::{
-        login::{
-            failure::{explain, given_up, is_unknown_client, nobody_came},
-            fetch::{Fetch, now},
-            loopback::Loopback,
-            settings::{AssertionRequest, Grant, Login},
-        },
-        redaction::shown_url,
+    http::client::login::{
+        failure::{explain, given_up, is_unknown_client, nobody_came},
+        fetch::{Fetch, now},
+        loopback::Loopback,
+        settings::{AssertionRequest, Grant, Login},
     },
     transport::traits::PersonWaits,
 };
@@ -58,7 +56,7 @@ pub(super) struct Flow<'a> {
 impl Flow<'_> {
     /// Logs in.
     pub(super) async fn run(&self) -> Result<Credentials> {
-        if let Some(what_to_do) = self.login.grant.asks_nobody() {
+        if let Some(what_to_do) = self.login.grant.cannot_ask() {
             let message = format!(
                 "{:?} wants a login, and nobody can be asked here: {what_to_do}",
                 shown_url(self.server)

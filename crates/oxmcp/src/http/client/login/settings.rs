@@ -55,8 +55,9 @@ pub(super) enum Grant {
 }
 
 impl Grant {
-    /// What is to be done where somebody has to log in and a request cannot ask them; `None` where it can.
-    pub(super) fn asks_nobody(&self) -> Option<&'static str> {
+    /// What is to be done where somebody has to log in and a request cannot ask them; `None` where it can, and where a login asks
+    /// nobody.
+    pub(super) fn cannot_ask(&self) -> Option<&'static str> {
         match self {
             Self::Stored => Some(
                 "log in by a program that can show a browser, with the same store, or give this one credentials of its own",

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Result},
     http::client::{
         login::{fetch::Fetch, settings::Login},
-        redaction::shown_url,
+        redaction::redacted_url,
     },
 };
 
@@ -113,7 +113,7 @@ impl Login {
         };
         let message = format!(
             "the tokens for {:?} are deleted here, but could not be revoked, and may be good until they end: {}",
-            shown_url(server.as_str()),
+            redacted_url(&server),
             error.message()
         );
         Err(Error::failed_login(message, error))
