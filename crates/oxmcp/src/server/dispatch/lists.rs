@@ -28,6 +28,11 @@ const MAX_PAGES: usize = 64;
 
 /// Serves the request that lists features of one kind.
 pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> {
+    page_of::<T>(call, T::registry(call.features).is_restricted_for(&call.cx))
+}
+
+/// The page of a list that may depend on the caller.
+fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
     let registry = T::registry(call.features);
     if !registry.is_declared() {
         return Err(Error::method_not_found(T::LIST_METHOD));
@@ -36,7 +41,7 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
     let last = params.cursor.as_ref().map(decode::<T>).transpose()?;
     let key = PageKey {
         revision: call.cx.revision(),
-        is_private: registry.is_restricted_for(&call.cx),
+        is_private,
         hidden: hidden::<T>(call, last.as_deref()),
         last,
     };
@@ -44,7 +49,7 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
         return Ok(Served::Ready(Body::Shared(page.clone())));
     }
     let page: Line = encode_page::<T>(call.features, &key)?.into();
-    // Only pages that the list itself leads to are kept: a client can make up any number of cursors, of any length.
+    // Only pages that begin after a feature of the list are kept: a client can make up any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
     let mut pages = registry.pages.0.lock();
     if pages.len() < MAX_PAGES && key.last.as_deref().is_none_or(is_led_to) {
@@ -56,10 +61,14 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
 /// Serves the request that lists resources, those among them that templates list.
 pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     let templates = call.features.templates.after(None);
-    let listing = templates.filter(|it| it.has_list() && it.is_visible(&call.cx));
-    let listing: Vec<_> = listing.cloned().collect();
-    let Some(first) = listing.first() else {
+    let mut listing: Vec<_> = templates.filter(|it| it.has_list()).cloned().collect();
+    if listing.is_empty() {
         return list::<RegisteredResource>(call);
+    }
+    listing.retain(|it| it.is_visible(&call.cx));
+    let Some(first) = listing.first() else {
+        // Others get what these templates list.
+        return page_of::<RegisteredResource>(call, true);
     };
     let inline = Arc::clone(first.inline_execution());
     let params: PaginatedParams = call.read(RegisteredResource::LIST_METHOD)?;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use oxmcp::{Revision, Server, protocol::CacheHint};
+use oxmcp::{
+    Error, Resource, ResourceTemplate, Revision, Server,
+    protocol::{CacheHint, Resource as ResourceDefinition},
+};
 use serde_json::{Value, json};
 
 use crate::support::{add, answer, idle};
@@ -72,6 +75,24 @@ async fn a_list_that_depends_on_the_caller_is_never_shared() {
     .await;
     assert_eq!(discovered["result"]["ttlMs"], 1000);
     assert_eq!(discovered["result"]["cacheScope"], "private");
+}
+
+#[tokio::test]
+async fn a_list_that_hidden_templates_add_to_for_others_is_never_shared() {
+    for is_visible in [true, false] {
+        let files =
+            ResourceTemplate::dynamic("file:///{name}", "files", |_, _| async { Some("text") });
+        let files = files
+            .list(|_| async { Ok::<_, Error>(vec![ResourceDefinition::new("file:///a", "a")]) });
+        let server = Server::new("views", "1.0.0")
+            .resource(Resource::text("app://one", "one", "1"))
+            .resource_template(files.visible_to(move |_| is_visible))
+            .cache_resources(CacheHint::public(Duration::from_secs(60)));
+        let list = answer(&server, Revision::LATEST, "resources/list", json!({})).await;
+        let resources = list["result"]["resources"].as_array().unwrap();
+        assert_eq!(resources.len(), 1 + usize::from(is_visible), "{list}");
+        assert_eq!(list["result"]["cacheScope"], "private");
+    }
 }
 
 #[tokio::test]
