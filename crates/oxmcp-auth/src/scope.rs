@@ -10,8 +10,8 @@ const MAX_SCOPE: usize = 512;
 /// A set of scopes, in the order in which they were named first
 /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
 ///
-/// What is no scope is left out: what is longer than 512 bytes, or has characters that none may have; and what comes after
-/// 256.
+/// What is no scope is left out: what is longer than 512 bytes, or has characters that none may have; and of what is parsed or
+/// collected, what comes after 256.
 ///
 /// ```
 /// use oxmcp_auth::ScopeSet;
@@ -36,7 +36,7 @@ impl ScopeSet {
         text.split(' ').collect()
     }
 
-    /// Adds a scope, if it is one and is not there.
+    /// Adds a scope, if it is one and is not there, and there is room.
     pub fn insert(&mut self, scope: &str) {
         let is_scope = (1..=MAX_SCOPE).contains(&scope.len())
             && scope
@@ -47,10 +47,12 @@ impl ScopeSet {
         }
     }
 
-    /// These scopes, and then those of the other that are not here.
+    /// These scopes, and then those of the other that are not here: all of them, since what an operation needs must not get less
+    /// by being joined with what another needs.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        self.iter().chain(other.iter()).collect()
+        let new = other.0.iter().filter(|it| !self.contains(it));
+        Self(self.0.iter().chain(new).cloned().collect())
     }
 
     /// Whether a scope is there, letter by letter.
@@ -120,5 +122,8 @@ mod tests {
         let many: ScopeSet = (0..1000).map(|i| i.to_string()).collect();
         assert_eq!(many.iter().count(), MAX_SCOPES);
         assert!(ScopeSet::parse(&"x".repeat(MAX_SCOPE + 1)).is_empty());
+        let more = many.union(&ScopeSet::parse("0 more"));
+        assert_eq!(more.iter().count(), MAX_SCOPES + 1);
+        assert!(!many.includes(&more));
     }
 }

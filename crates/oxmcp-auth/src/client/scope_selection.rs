@@ -40,7 +40,7 @@ impl ScopeSelection {
         if let Some(fixed) = &self.fixed {
             // What a request needs beyond them is still asked for: else it could never be served.
             return match challenged.filter(|_| !before.is_empty()) {
-                Some(more) => fixed.union(before).union(&more),
+                Some(more) => bounded(&fixed.union(before).union(&more)),
                 None => fixed.clone(),
             };
         }
@@ -54,7 +54,7 @@ impl ScopeSelection {
         if !self.without_offline_access && offered.into_iter().any(|it| it == "offline_access") {
             scopes.insert("offline_access");
         }
-        scopes
+        bounded(&scopes)
     }
 
     /// The scopes to register a client with, where it asks for these: and for all others that the MCP server's metadata name, as far
@@ -69,8 +69,13 @@ impl ScopeSelection {
         let known = discovered.server.scopes_supported.as_ref();
         let is_known = |scope: &&String| known.is_none_or(|it| it.contains(scope));
         let later: ScopeSet = supported.into_iter().flatten().filter(is_known).collect();
-        asked.union(&later)
+        bounded(&asked.union(&later))
     }
+}
+
+/// As many scopes as are kept of one peer: it may name others each time.
+fn bounded(scopes: &ScopeSet) -> ScopeSet {
+    scopes.iter().collect()
 }
 
 /// What was asked for because requests lacked scopes, so that a server that is never content is not asked for ever.
@@ -131,7 +136,7 @@ impl StepUps {
                 Some("insufficient_scope"),
             ));
         }
-        Ok(requested.union(needed))
+        Ok(bounded(&requested.union(needed)))
     }
 
     /// Counts an authorization that was made for an operation. One that failed is none.
