@@ -67,7 +67,11 @@ struct Kept {
 /// What can be done for keys.
 pub(super) enum Refresh {
     /// Send this, and give what comes to [`KeyCache::fetched`].
-    Fetch(Box<Request>),
+    Fetch {
+        request: Box<Request>,
+        /// Whether the issuer's metadata have named its URL, and not the configuration.
+        is_discovered: bool,
+    },
     /// It was sent, and the answer is under way.
     InFlight,
     /// It was asked just now.
@@ -136,7 +140,10 @@ impl KeyCache {
         match self.request() {
             Ok(request) => {
                 self.in_flight = Some(now);
-                Refresh::Fetch(Box::new(request))
+                Refresh::Fetch {
+                    request: Box::new(request),
+                    is_discovered: self.found.is_some(),
+                }
             }
             Err(error) => {
                 self.failed(error, now);

@@ -86,6 +86,7 @@ pub enum Verification {
 pub struct Fetch {
     request: Box<Request>,
     issuer: String,
+    is_discovered: bool,
     of: Of,
 }
 
@@ -107,6 +108,13 @@ impl Fetch {
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
+    }
+
+    /// Whether the issuer's metadata have named the URL, and not the configuration: then it must not lead into the network of
+    /// the server that asks.
+    #[must_use]
+    pub fn is_discovered(&self) -> bool {
+        self.is_discovered
     }
 
     /// Whether no other token than the one that was verified waits for it.
@@ -279,9 +287,16 @@ impl TokenVerifier {
             Refresh::TooEarly
         };
         match (found, refresh) {
-            (_, Refresh::Fetch(request)) => Verification::Fetch(Fetch {
+            (
+                _,
+                Refresh::Fetch {
+                    request,
+                    is_discovered,
+                },
+            ) => Verification::Fetch(Fetch {
                 request,
                 issuer: issuer.trusted.issuer.clone(),
+                is_discovered,
                 of: Of::Issuer(index),
             }),
             (Some((Ok(key), _)), _) => {
@@ -348,6 +363,7 @@ impl TokenVerifier {
                 Verification::Fetch(Fetch {
                     request: Box::new(request),
                     issuer: introspection.issuer.clone(),
+                    is_discovered: false,
                     of: Of::Token(hash),
                 })
             }

@@ -43,7 +43,8 @@ impl TrustedIssuer {
         }
     }
 
-    /// Its keys are at that URL.
+    /// Its keys are at that URL, which may lead anywhere. One that the issuer's metadata name must not lead into a network that
+    /// is not the issuer's.
     #[must_use]
     pub fn keys_at(mut self, jwks_uri: impl Into<String>) -> Self {
         self.source = KeySource::Url(jwks_uri.into());

@@ -11,10 +11,11 @@ use bytes::BytesMut;
 use http::{Request, Response};
 use oxmcp_auth::{Body, Secret, server::Fetch};
 use tokio::{sync::Notify, time::timeout};
+use url::Url;
 
 use crate::{
     error::{Error, Result},
-    http::client::{DefaultClient, DynHttpClient},
+    http::client::{AddressGuard, DefaultClient, DynHttpClient},
 };
 
 /// How long a request may take, with its answer.
@@ -30,18 +31,48 @@ const LISTS: usize = 64;
 pub(super) enum Clients {
     /// One of the user's own.
     Own(Arc<dyn DynHttpClient>),
-    /// One for each issuer, so that none waits for connections to another.
-    Default(HashMap<String, DefaultClient>),
+    /// Those of each issuer, so that none waits for connections to another.
+    Default(HashMap<String, IssuerClients>),
+}
+
+/// The HTTP clients for one issuer.
+pub(super) struct IssuerClients {
+    /// For the URLs of the configuration, which may lead anywhere.
+    configured: DefaultClient,
+    /// For those that the issuer's metadata name, which connects to addresses alone that the guard lets pass. One that is asked
+    /// about tokens may have a name that is no URL, and has no metadata.
+    discovered: Option<(AddressGuard, DefaultClient)>,
+}
+
+impl IssuerClients {
+    fn new(issuer: &str) -> Self {
+        let guard = Url::parse(issuer).map(|url| AddressGuard::new(&url, &[]));
+        Self {
+            configured: DefaultClient::new(),
+            discovered: guard
+                .ok()
+                .map(|guard| (guard.clone(), DefaultClient::guarded(guard))),
+        }
+    }
+
+    /// The client to send a request with.
+    async fn client(&self, fetch: &Fetch) -> Result<&DefaultClient> {
+        if !fetch.is_discovered() {
+            return Ok(&self.configured);
+        }
+        let discovered = self.discovered.as_ref();
+        let (guard, client) =
+            discovered.ok_or_else(|| Error::internal("the issuer has no address"))?;
+        guard.check(fetch.request().uri()).await?;
+        Ok(client)
+    }
 }
 
 impl Clients {
     /// Default clients for these issuers.
     pub(super) fn of<'a>(issuers: impl Iterator<Item = &'a str>) -> Self {
-        Self::Default(
-            issuers
-                .map(|issuer| (issuer.to_owned(), DefaultClient::new()))
-                .collect(),
-        )
+        let clients = issuers.map(|issuer| (issuer.to_owned(), IssuerClients::new(issuer)));
+        Self::Default(clients.collect())
     }
 
     /// Sends a request, and reads the answer.
@@ -65,8 +96,10 @@ impl Clients {
             Self::Default(clients) => {
                 let uri = request.uri().clone();
                 DefaultClient::add_headers(request.headers_mut(), &uri)?;
-                let client = clients.get(fetch.issuer());
-                client.ok_or_else(|| Error::internal("there is no client for the issuer"))?
+                let clients = clients.get(fetch.issuer());
+                let clients =
+                    clients.ok_or_else(|| Error::internal("there is no client for the issuer"))?;
+                clients.client(fetch).await?
             }
         };
         let (parts, mut body) = client.send_boxed(request).await?.into_parts();
@@ -112,6 +145,67 @@ impl Waiting {
         }
         for list in &self.lists {
             list.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxmcp_auth::{
+        UnixTime,
+        jose::{Algorithm, SigningKey},
+        server::{TokenVerifier, TrustedIssuer, Verification},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    const ISSUER: &str = "http://127.0.0.1:1";
+    const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
+
+    /// What is fetched next to verify a token of the issuer, after its metadata, if they have come, named that place of its keys.
+    fn next_fetch(keys: Option<&str>) -> Fetch {
+        let verifier = TokenVerifier::new(["https://mcp.example.com/mcp"]).unwrap();
+        let verifier = verifier.issuer(TrustedIssuer::new(ISSUER)).unwrap();
+        let key = SigningKey::generate(Algorithm::Es256).unwrap();
+        let claims = json!({
+            "iss": ISSUER, "aud": "https://mcp.example.com/mcp", "sub": "ann", "client_id": "editor",
+            "iat": NOW.seconds(), "exp": NOW.seconds() + 300,
+        });
+        let token = Secret::new(key.sign("at+jwt", &claims).unwrap());
+        let next = || match verifier.verify(&token, NOW) {
+            Verification::Fetch(fetch) => fetch,
+            other => panic!("{other:?}"),
+        };
+        let metadata = next();
+        let Some(keys) = keys else {
+            return metadata;
+        };
+        let said = json!({"issuer": ISSUER, "jwks_uri": keys}).to_string();
+        verifier.fetched(
+            &metadata,
+            Ok(Response::new(Body::from(said.into_bytes()))),
+            NOW,
+        );
+        next()
+    }
+
+    #[tokio::test]
+    async fn keys_are_not_fetched_from_where_their_issuer_is_not() {
+        let clients = Clients::of([ISSUER].into_iter());
+        let refusal = "no public address";
+        for (keys, is_refused) in [
+            (None, false),
+            (Some("http://127.0.0.1:1/keys"), false),
+            (Some("http://localhost:1/keys"), false),
+            (Some("https://10.0.0.1/keys"), true),
+            (Some("https://169.254.169.254/keys"), true),
+            (Some("https://[fd00::1]/keys"), true),
+        ] {
+            let fetch = next_fetch(keys);
+            assert_eq!(fetch.is_discovered(), keys.is_some());
+            let error = clients.fetch(&fetch).await.unwrap_err();
+            assert_eq!(error.contains(refusal), is_refused, "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The guard of addresses: where a server has named a URL, it must not lead into the network of this machine.
+//! The guard of addresses: where an MCP server or an issuer has named a URL, it must not lead into the network of this machine.
 
 use std::{
     future::Future,
@@ -117,8 +117,8 @@ fn normal(host: &str) -> String {
 
 fn refused(host: &str, address: IpAddr) -> String {
     format!(
-        "{host} is at {address}, which is no public address: a server must not send its clients there. If that is right, trust \
-         the host"
+        "{host} is at {address}, which is no public address: what another server names must not lead there. If that is right, \
+         say so: by Login::trust_hosts, or TrustedIssuer::keys_at"
     )
 }
 
