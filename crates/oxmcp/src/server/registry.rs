@@ -29,6 +29,8 @@ pub(crate) type Visibility = Arc<dyn Fn(&RequestContext) -> bool + Send + Sync>;
 pub(crate) struct Access {
     /// Decides who sees it; `None` where all do.
     pub(crate) sees: Option<Visibility>,
+    /// Decides whose list shows it, of those who see it; `None` where all lists do.
+    pub(crate) listed: Option<Visibility>,
     /// What an access token must allow, where one is demanded.
     #[cfg(feature = "auth")]
     pub(crate) scopes: oxmcp_auth::ScopeSet,
@@ -41,6 +43,19 @@ impl Access {
             None => Arc::new(sees),
             Some(before) => Arc::new(move |cx| before(cx) && sees(cx)),
         });
+    }
+
+    /// Narrows the lists that show it to those of callers for whom `lists` is true as well.
+    pub(crate) fn list(&mut self, lists: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
+        self.listed = Some(match self.listed.take() {
+            None => Arc::new(lists),
+            Some(before) => Arc::new(move |cx| before(cx) && lists(cx)),
+        });
+    }
+
+    /// Whether the list of a caller shows the feature.
+    fn is_listed(&self, cx: &RequestContext) -> bool {
+        self.is_seen(cx) && self.listed.as_ref().is_none_or(|listed| listed(cx))
     }
 
     /// Whether a caller sees the feature.
@@ -114,6 +129,11 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
 
     fn is_visible(&self, cx: &RequestContext) -> bool {
         self.access().is_seen(cx)
+    }
+
+    /// Whether the caller's list shows it.
+    fn is_listed(&self, cx: &RequestContext) -> bool {
+        self.access().is_listed(cx)
     }
 }
 
@@ -267,7 +287,9 @@ impl<T: Feature> Registry<T> {
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
         let mut all = self.features.iter().map(|feature| feature.access());
-        self.restricted = all.clone().any(|access| access.sees.is_some());
+        self.restricted = all
+            .clone()
+            .any(|access| access.sees.is_some() || access.listed.is_some());
         self.scoped = all.any(Access::needs_scopes);
     }
 

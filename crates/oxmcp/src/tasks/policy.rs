@@ -16,6 +16,6 @@ pub enum TaskPolicy {
     /// task.
     Always,
     /// Before the handler begins, so that all that it asks is asked by the task. A client that does not declare the extension is
-    /// refused, and older revisions do not see the tool.
+    /// refused; lists of older revisions do not show the tool, and its calls there are errors that say what is needed.
     Required,
 }

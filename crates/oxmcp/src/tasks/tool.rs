@@ -2,6 +2,7 @@
 
 use std::future::ready;
 
+use oxmcp_protocol::Revision;
 use tokio::time::sleep;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     wire::ID,
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     server::{Tool, ToolCall, ToolResponse},
     session::connection::RequestContext,
 };
@@ -41,7 +42,7 @@ impl TaskTool for Tool {
     fn task(self, policy: TaskPolicy) -> Self {
         let tool = match policy {
             TaskPolicy::Never => return self,
-            TaskPolicy::Required => self.visible_to(|cx| cx.revision().is_modern()),
+            TaskPolicy::Required => self.listed_to(|cx| cx.revision().is_modern()),
             TaskPolicy::After(_) | TaskPolicy::Always => self,
         };
         tool.requires(ID).layer(move |call| run(call, policy))
@@ -68,6 +69,9 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     let cx = call.context().clone();
     let declared = cx.expect_extension(ID);
     if policy == TaskPolicy::Required {
+        if !cx.revision().is_modern() {
+            return Err(needs_tasks(call.tool(), cx.revision()));
+        }
         declared?;
     } else if declared.is_err() || !cx.revision().is_modern() {
         // A session of an older revision may name the extension, and has it not.
@@ -105,4 +109,13 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
         return call.run().await;
     }
     start(&tasks, &cx, &tool, call).await
+}
+
+/// The refusal of a call that can only be a task, in a revision that has none.
+fn needs_tasks(tool: &str, revision: Revision) -> Error {
+    let modern = Revision::LATEST;
+    Error::invalid_params(format!(
+        "the tool {tool:?} runs as a task only, and this client speaks {revision}: call it with {modern}, and declare the \
+         extension {ID}"
+    ))
 }

@@ -77,7 +77,7 @@ impl Call<'_> {
         /// More would be noise.
         const MAX_SHOWN: usize = 20;
         let visible = T::registry(self.features).after(None);
-        let mut visible = visible.filter(|feature| feature.is_visible(&self.cx));
+        let mut visible = visible.filter(|feature| feature.is_listed(&self.cx));
         let known: Vec<_> = visible.by_ref().take(MAX_SHOWN).map(|it| it.id()).collect();
         let more = if visible.next().is_some() {
             ", …"

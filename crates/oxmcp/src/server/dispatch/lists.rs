@@ -107,7 +107,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     }))
 }
 
-/// The features that the caller does not see, of those that the page after `last` would have. Callers for whom they are the
+/// The features that the caller's list does not show, of those that the page after `last` would have. Callers for whom they are the
 /// same get the same page, and most servers have few kinds of callers.
 fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
     let registry = T::registry(call.features);
@@ -117,7 +117,7 @@ fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
     let mut hidden = Vec::new();
     let mut seen = 0;
     for (place, feature) in registry.after(last).enumerate() {
-        if !feature.is_visible(&call.cx) {
+        if !feature.is_listed(&call.cx) {
             hidden.push(place);
         } else if seen == call.features.page_size {
             // It begins the next page, of which this one has to know that there is one.

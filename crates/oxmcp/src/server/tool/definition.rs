@@ -364,6 +364,32 @@ impl Tool {
         self
     }
 
+    /// Decides whose list shows the tool. Unlike one that is not [visible](Self::visible_to), it can be called by the others too,
+    /// so that a [layer](Self::layer) can tell them what they lack. Where several are given, all must agree. The function is
+    /// called for each list, and must be quick.
+    ///
+    /// ```
+    /// use oxmcp::{Error, Tool};
+    ///
+    /// let tool = Tool::new("draw", "Draw a chart", || async { "drawn" })
+    ///     .listed_to(|cx| cx.revision().is_modern())
+    ///     .layer(|call| async move {
+    ///         if call.context().revision().is_modern() {
+    ///             return call.run().await;
+    ///         }
+    ///         Err(Error::invalid_params("\"draw\" is for clients of 2026-07-28: call it with that revision"))
+    ///     });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn listed_to(
+        mut self,
+        lists: impl Fn(&RequestContext) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.access.list(lists);
+        self
+    }
+
     /// Says that a server of this tool must have an extension, as [`Extension::requires`](crate::Extension::requires) does of
     /// another.
     #[must_use]

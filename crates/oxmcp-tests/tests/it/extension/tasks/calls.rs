@@ -168,12 +168,19 @@ async fn a_tool_that_requires_tasks_is_refused_without_them() {
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let extensions = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
     assert_eq!(*extensions, json!({ID: {}}));
-    let legacy = testing::connect(&server)
-        .revision(Revision::LATEST_LEGACY)
-        .await
-        .unwrap();
-    assert!(legacy.tools().all().await.unwrap().is_empty());
-    legacy.call_tool("report", ()).await.unwrap_err();
+    for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
+        let connecting = testing::connect(&server).revision(revision);
+        let legacy = connecting.await.unwrap();
+        assert!(legacy.tools().all().await.unwrap().is_empty());
+        let refused = legacy.call_tool("report", ()).await.unwrap_err();
+        let said = refused.message();
+        for word in ["\"report\"", &revision.to_string(), "2026-07-28", ID] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+        // Nor does the error about another name show it.
+        let unknown = legacy.call_tool("repot", ()).await.unwrap_err();
+        assert!(!unknown.message().contains("report"), "{unknown}");
+    }
     // The extension is required of the server, too.
     let (tool, _open) = gated(TaskPolicy::Always);
     let error = Server::new("s", "1").tool(tool).check().unwrap_err();
