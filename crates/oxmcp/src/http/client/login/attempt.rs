@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use crate::{
     error::{Error, Result},
     http::client::login::{
-        failure::{explain, is_unknown_client},
+        failure::{explain, wants_another_client},
         fetch::{Fetch, now},
         flow::{Flow, Waiters},
         settings::{Grant, Login},
@@ -228,7 +228,7 @@ impl Login {
             (Err(error), Some(client)) if self.is_configured(&client) => {
                 Err(explain(error, &client))
             }
-            (Err(error), Some(client)) if is_unknown_client(&error) => {
+            (Err(error), Some(client)) if wants_another_client(&error) => {
                 // The next login registers another one.
                 self.forget_registered(&key, &client).await?;
                 Err(error)

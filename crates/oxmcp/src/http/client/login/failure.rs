@@ -26,6 +26,12 @@ pub(super) fn is_unknown_client(error: &Error) -> bool {
     )
 }
 
+/// Whether a client that is registered anew may succeed where one that was registered before has failed: it is not known any
+/// more, or was registered when fewer scopes were wanted.
+pub(super) fn wants_another_client(error: &Error) -> bool {
+    is_unknown_client(error) || oauth_error(error) == Some("invalid_scope")
+}
+
 /// The failure of a client that the user has configured, with what to do if the authorization server does not know it.
 pub(super) fn explain(error: Error, client: &Client) -> Error {
     if !is_unknown_client(&error) {
@@ -55,5 +61,9 @@ pub(super) fn is_given_up(error: &Error) -> bool {
 
 /// A login that took too long.
 pub(super) fn nobody_came(within: std::time::Duration) -> Error {
-    AuthError::interaction_required(format!("nobody has logged in within {within:?}")).into()
+    AuthError::interaction_required(format!(
+        "nobody has logged in within {within:?}. If the page did not know the client, log out (Login::logout): the next login \
+         registers another"
+    ))
+    .into()
 }

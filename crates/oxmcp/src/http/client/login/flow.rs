@@ -24,7 +24,7 @@ use tokio::{select, sync::watch, time::timeout};
 use crate::{
     error::{Error, Result},
     http::client::login::{
-        failure::{explain, given_up, is_unknown_client, nobody_came},
+        failure::{explain, given_up, nobody_came, wants_another_client},
         fetch::{Fetch, now},
         loopback::Loopback,
         settings::{AssertionRequest, Grant, Login},
@@ -71,8 +71,8 @@ impl Flow<'_> {
         }
         let discovered = self.discover().await?;
         match self.log_in(&discovered, true).await {
-            // The authorization server has forgotten the client: another one is registered, once.
-            Err(error) if is_unknown_client(&error) && self.is_remembered.load(Relaxed) => {
+            // Another client is registered, once.
+            Err(error) if wants_another_client(&error) && self.is_remembered.load(Relaxed) => {
                 self.log_in(&discovered, false).await
             }
             result => result,

@@ -169,13 +169,26 @@ async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
 async fn a_client_that_is_refused_at_the_page_is_registered_anew_by_the_next_login() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ann = process(&web, &store).user("ann");
-    web.fake().answers = Some("error=unauthorized_client&iss=https%3A%2F%2Fas.example");
-    for _ in 0..2 {
+    for (error, answers) in [
+        (
+            "unauthorized_client",
+            "error=unauthorized_client&iss=https%3A%2F%2Fas.example",
+        ),
+        (
+            "invalid_scope",
+            "error=invalid_scope&iss=https%3A%2F%2Fas.example",
+        ),
+        (
+            "unauthorized_client",
+            "error=unauthorized_client&iss=https%3A%2F%2Fas.example",
+        ),
+    ] {
+        web.fake().answers = Some(answers);
         let attempt = ann.begin(MCP).await.unwrap();
         assert!(web.asked().contains(&"register".to_owned()));
         let callback = web.agree(attempt.url());
         let said = refusal(&ann, attempt.sealed(), &callback).await;
-        assert!(said.contains("unauthorized_client"), "{said}");
+        assert!(said.contains(error), "{said}");
     }
 }
 

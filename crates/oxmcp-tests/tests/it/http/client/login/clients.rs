@@ -44,6 +44,40 @@ async fn a_client_that_is_refused_at_once_is_not_registered_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_is_registered_for_too_few_scopes_is_registered_anew_once() {
+    let web = Web::new();
+    web.fake().refuses_scopes = true;
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.asked();
+    // The metadata do not name it.
+    web.fake().needed = Some("write".to_owned());
+    call(&session, "add").await.unwrap();
+    let authorized = "authorize base write";
+    let asked = [authorized, "register", authorized, "authorization_code"];
+    let logged = web.asked();
+    let mut logged = logged.iter().filter(|it| !it.contains("metadata"));
+    assert!(
+        asked
+            .iter()
+            .all(|it| logged.next().is_some_and(|logged| logged == it))
+    );
+    assert_eq!(logged.next(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scope_that_is_refused_to_a_new_client_is_not_asked_for_again() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.asked();
+    web.fake().needed = Some("write".to_owned());
+    web.fake().answers = Some("error=invalid_scope&iss=https%3A%2F%2Fas.example");
+    web.fake().forget_clients();
+    let error = call(&session, "add").await.unwrap_err();
+    assert_eq!(cause(&error).oauth_error(), Some("invalid_scope"));
+    assert_eq!(count(&web.asked(), "register"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_configured_client_that_is_not_known_is_named() {
     let web = Web::new();
     let own = auth::client::Client::new("configured")

@@ -46,6 +46,8 @@ pub(super) struct Fake {
     pub(super) scoped: Vec<&'static str>,
     /// The scopes that the client is registered for.
     registered: BTreeSet<String>,
+    /// Whether the page refuses a client that asks for others. Elsewhere none should.
+    pub(super) refuses_scopes: bool,
     /// Whether no token is good enough.
     pub(super) refuses_all: bool,
     /// Whether the authorization server answers with another's `state`.
@@ -106,6 +108,7 @@ impl Web {
             expires_in: 3600,
             scoped: Vec::new(),
             registered: BTreeSet::new(),
+            refuses_scopes: false,
             refuses_all: false,
             breaks_state: false,
             withholds: false,
@@ -401,6 +404,10 @@ impl Fake {
         let get = parameters(query);
         self.log.push(format!("authorize {}", get("scope")));
         let is_registered = scopes(&get("scope")).is_subset(&self.registered);
+        if self.refuses_scopes && !is_registered {
+            let (redirect, state) = (get("redirect_uri"), get("state"));
+            return format!("{redirect}?error=invalid_scope&state={state}&iss={origin}");
+        }
         assert!(is_registered || !self.known.contains(&get("client_id")));
         assert_eq!(get("response_type"), "code");
         let redirect = get("redirect_uri");
