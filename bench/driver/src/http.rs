@@ -15,7 +15,7 @@ use crate::process::{Process, Result};
 
 pub(crate) fn measure(options: &Options) -> Result<Report> {
     let (server, address) = Process::start(&options.server)?;
-    let (first, requests) = open(&address, options.era)?;
+    let (first, requests) = open(&address, options.era, options.authorization)?;
     let mut connections = vec![first];
     for _ in 1..options.conc {
         connections.push(Connection::open(&address)?);
@@ -39,9 +39,14 @@ pub(crate) fn measure(options: &Options) -> Result<Report> {
 }
 
 /// Opens a connection, and a session where the era has sessions.
-pub(crate) fn open(address: &str, era: Era) -> Result<(Connection, Requests)> {
+pub(crate) fn open(
+    address: &str,
+    era: Era,
+    authorization: Option<&'static str>,
+) -> Result<(Connection, Requests)> {
     let mut connection = Connection::open(address)?;
     let mut requests = Requests::new(address, era);
+    requests.authorization = authorization;
     let mut out = Vec::new();
     let (method, opening) = match era {
         Era::Legacy => ("initialize", era.opening()),

@@ -32,7 +32,7 @@ fn connect_for(phase: Phase, address: &str, era: Era) -> Result<Latencies> {
         if !phase.goes_on(since.duration_since(begun), opened) {
             break;
         }
-        let (mut connection, requests) = open(address, era)?;
+        let (mut connection, requests) = open(address, era, None)?;
         if era == Era::Legacy {
             let mut out = Vec::new();
             requests.bare("DELETE", &mut out);
@@ -65,7 +65,7 @@ fn open_one(address: &str, era: Era, held: Held) -> Result<Connection> {
     let (mut connection, requests) = if era == Era::Modern && held == Held::Listen {
         (Connection::open(address)?, Requests::new(address, era))
     } else {
-        open(address, era)?
+        open(address, era, None)?
     };
     let mut out = Vec::new();
     match held {

@@ -36,7 +36,7 @@ pub(crate) fn measure(options: &Options, count: usize) -> Result<Report> {
 }
 
 fn open_listener(address: &str, era: Era) -> Result<Connection> {
-    let (mut connection, requests) = open(address, era)?;
+    let (mut connection, requests) = open(address, era, None)?;
     let mut out = Vec::new();
     if era == Era::Modern {
         let filter = format!(r#""resourceSubscriptions":["{WATCHED}"]"#);
@@ -67,7 +67,7 @@ struct Updates {
 
 impl Updates {
     fn new(address: &str, era: Era, listeners: Vec<Connection>) -> Result<Self> {
-        let (caller, requests) = open(address, era)?;
+        let (caller, requests) = open(address, era, None)?;
         let meta = match era.meta() {
             "" => String::new(),
             meta => format!(r#","_meta":{{{meta}}}"#),

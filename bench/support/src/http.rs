@@ -13,6 +13,8 @@ pub struct Requests {
     pub era: Era,
     /// The `Mcp-Session-Id`, once there is a session.
     pub session: Option<String>,
+    /// The `Authorization`.
+    pub authorization: Option<&'static str>,
 }
 
 impl Requests {
@@ -23,6 +25,7 @@ impl Requests {
             host: host.into(),
             era,
             session: None,
+            authorization: None,
         }
     }
 
@@ -56,6 +59,9 @@ impl Requests {
     fn start(&self, verb: &str, accept: &str, out: &mut Vec<u8>) {
         put(out, &[verb, " /mcp HTTP/1.1\r\nHost: ", &self.host, "\r\n"]);
         put(out, &["Accept: ", accept, "\r\n"]);
+        if let Some(authorization) = self.authorization {
+            put(out, &["Authorization: ", authorization, "\r\n"]);
+        }
         if let Some(session) = &self.session {
             put(out, &["Mcp-Session-Id: ", session, "\r\n"]);
         }

@@ -14,6 +14,7 @@ mod load;
 mod options;
 mod order;
 mod report;
+mod token;
 mod workers;
 
 pub use adder::Adder;
@@ -25,4 +26,5 @@ pub use lines::Lines;
 pub use load::{Load, Phase};
 pub use options::{Held, Options, Runtime, Transport, Work};
 pub use report::{Latencies, Report};
+pub use token::{ISSUER, KEYS, RESOURCE};
 pub use workers::{Worker, client, keep_in_flight};

@@ -2,11 +2,11 @@
 
 use std::{str::FromStr, time::Duration};
 
-use crate::{Call, Era, Phase};
+use crate::{Call, Era, Phase, token::BEARER};
 
 /// The arguments of a driver or client: `stdio [OPTIONS] -- SERVER ARGS...`, or `http [OPTIONS] -- SERVER ARGS...` for a
 /// driver and `http [OPTIONS] URL` for a client. The options are `[secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026]
-/// [call=add] [work=connect] [rt=multi|current]`.
+/// [call=add] [work=connect] [auth=none|bearer] [rt=multi|current]`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How the two reach each other.
@@ -25,6 +25,8 @@ pub struct Options {
     pub work: Work,
     /// What to call.
     pub call: Call,
+    /// The `Authorization` of a driver's requests over HTTP.
+    pub authorization: Option<&'static str>,
     /// The runtime of a client that has one.
     pub runtime: Runtime,
     /// The program and arguments of the server, if it is to be started.
@@ -112,7 +114,7 @@ impl Options {
     fn parse(mut args: impl Iterator<Item = String>, runtime: Runtime) -> Result<Self, String> {
         let usage = "usage: stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|quote|\
                      wait|list[:TOOLS]|progress:COUNT] [work=connect|start|idle:COUNT|get:COUNT|listen:COUNT|update:COUNT] \
-                     [rt=multi|current] [URL] [-- SERVER ARGS...]";
+                     [auth=none|bearer] [rt=multi|current] [URL] [-- SERVER ARGS...]";
         let transport = match args.next().as_deref() {
             Some("stdio") => Transport::Stdio,
             Some("http") => Transport::Http,
@@ -127,6 +129,7 @@ impl Options {
             era: Era::default(),
             work: Work::Calls,
             call: Call::Add,
+            authorization: None,
             runtime,
             server: Vec::new(),
             url: None,
@@ -156,6 +159,8 @@ impl Options {
             Some(("era", value)) => self.era = value.parse()?,
             Some(("call", value)) => self.call = value.parse()?,
             Some(("work", value)) => self.work = value.parse()?,
+            Some(("auth", "none")) => self.authorization = None,
+            Some(("auth", "bearer")) => self.authorization = Some(BEARER),
             Some(("rt", "multi")) => self.runtime = Runtime::Multi,
             Some(("rt", "current")) => self.runtime = Runtime::Current,
             _ if arg.starts_with("http://") => self.url = Some(arg.to_owned()),

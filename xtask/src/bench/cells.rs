@@ -259,6 +259,17 @@ pub(crate) const CELLS: &[Cell] = &[
         Some((200, 1200)),
         goals(Some(1.5), Some(1.5), None),
     )),
+    ours_beside(
+        http(server(
+            "http bearer",
+            &["call=add", "auth=bearer"],
+            Some((200, 1200)),
+            goals(None, None, None),
+        )),
+        &["auth=bearer"],
+        "http add",
+        1.15,
+    ),
     http(server(
         "http echo 10 KiB",
         &["call=echo:10240"],

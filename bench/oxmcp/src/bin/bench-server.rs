@@ -1,11 +1,17 @@
-//! `bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT]`: the tools of the benchmark, written as the
-//! documentation has it. `more` adds `quote`, `wait` and `update`, `hidden` hides one tool of the hundred that only fill the
-//! list, and with a count there are so many of these.
+//! `bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT] [auth=none|bearer]`: the tools of the
+//! benchmark, written as the documentation has it. `more` adds `quote`, `wait` and `update`, `hidden` hides one tool of the
+//! hundred that only fill the list, and with a count there are so many of these. `bearer` protects the HTTP endpoint: it
+//! takes the driver's JSON Web Token and no other.
 
 use std::process::ExitCode;
 
-use bench_support::Adder;
-use oxmcp::{RequestContext, Server, Structured, Tool, ToolError, http::StreamableHttp, stdio};
+use bench_support::{Adder, ISSUER, KEYS, RESOURCE};
+use oxmcp::{
+    Error, RequestContext, Result, Server, Structured, Tool, ToolError,
+    auth::{jose::Jwks, server::TrustedIssuer},
+    http::{ProtectedResource, StreamableHttp},
+    stdio,
+};
 
 bench_support::order_types!(oxmcp::JsonSchema);
 
@@ -106,13 +112,21 @@ fn server(tools: Tools) -> Server {
     })
 }
 
-async fn serve(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
+/// The endpoint, for the driver's token alone if it `is_protected`.
+fn endpoint(tools: Tools, is_protected: bool) -> Result<StreamableHttp> {
+    let endpoint = StreamableHttp::from(server(tools));
+    if !is_protected {
+        return Ok(endpoint);
+    }
+    let keys = Jwks::parse(KEYS.as_bytes()).map_err(Error::from)?;
+    let issuer = TrustedIssuer::new(ISSUER).keys(keys);
+    Ok(endpoint.protect(ProtectedResource::new(RESOURCE).issuer(issuer)))
+}
+
+async fn serve(address: Option<&str>, tools: Tools, is_protected: bool) -> Result<()> {
     match address {
         Some(address) => {
-            StreamableHttp::from(server(tools))
-                .serve(address)
-                .await?
-                .await;
+            endpoint(tools, is_protected)?.serve(address).await?.await;
             Ok(())
         }
         None => server(tools).run(stdio()).await,
@@ -120,13 +134,13 @@ async fn serve(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
 }
 
 #[tokio::main]
-async fn run(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
-    serve(address, tools).await
+async fn run(address: Option<&str>, tools: Tools, is_protected: bool) -> Result<()> {
+    serve(address, tools, is_protected).await
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn run_on_one_thread(address: Option<&str>, tools: Tools) -> oxmcp::Result<()> {
-    serve(address, tools).await
+async fn run_on_one_thread(address: Option<&str>, tools: Tools, is_protected: bool) -> Result<()> {
+    serve(address, tools, is_protected).await
 }
 
 fn main() -> ExitCode {
@@ -137,10 +151,11 @@ fn main() -> ExitCode {
         ["http", address, rest @ ..] => (Some(*address), rest),
         _ => return usage(),
     };
-    let (mut tools, mut is_multi) = (Tools::Plain, true);
+    let (mut tools, mut is_multi, mut is_protected) = (Tools::Plain, true, false);
     for option in options {
         match option.split_once('=') {
             Some(("rt", runtime @ ("multi" | "current"))) => is_multi = runtime == "multi",
+            Some(("auth", auth @ ("none" | "bearer"))) => is_protected = auth == "bearer",
             Some(("tools", "plain")) => tools = Tools::Plain,
             Some(("tools", "more")) => tools = Tools::More,
             Some(("tools", "hidden")) => tools = Tools::Hidden,
@@ -152,9 +167,9 @@ fn main() -> ExitCode {
         }
     }
     let outcome = if is_multi {
-        run(address, tools)
+        run(address, tools, is_protected)
     } else {
-        run_on_one_thread(address, tools)
+        run_on_one_thread(address, tools, is_protected)
     };
     if let Err(e) = &outcome {
         eprintln!("bench-server: {e}");
@@ -168,7 +183,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT]"
+        "usage: bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT] [auth=none|bearer]"
     );
     ExitCode::FAILURE
 }
