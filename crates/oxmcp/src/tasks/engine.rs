@@ -120,7 +120,10 @@ impl Tasks {
         mut change: impl FnMut(&mut TaskRecord) -> bool + Send,
     ) -> Result<Option<TaskRecord>> {
         for _ in 0..MAX_TRIES {
-            let Some(StoredTask { mut task, revision }) = self.load(id).await? else {
+            let Some(StoredTask {
+                mut task, revision, ..
+            }) = self.load(id).await?
+            else {
                 return Ok(None);
             };
             if !change(&mut task) {

@@ -211,7 +211,7 @@ impl OpenQuestion {
         loop {
             let found = self.task.tasks.load(&self.task.id).await?;
             let found = found.filter(|it| !it.task.is_over());
-            let Some(StoredTask { task, revision }) = found else {
+            let Some(StoredTask { task, revision, .. }) = found else {
                 return Err(Error::cancelled("the task that asked is over"));
             };
             if let Some(answer) = task.answers.get(&self.key) {

@@ -46,6 +46,22 @@ impl TaskStore for Broken {
         self.0.replace(id, revision, task).await
     }
 
+    async fn claim(&self, id: &str, lease: Duration) -> oxmcp::Result<Option<u64>> {
+        let claimed = self.0.claim(id, lease).await?;
+        Ok(claimed.or((self.1 == "leased").then_some(1)))
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> oxmcp::Result<bool> {
+        let newest = self.0.load(id).await?.map_or(0, |it| it.epoch);
+        let epoch = if self.1 == "lost" { newest } else { epoch };
+        self.0.renew(id, epoch, lease).await
+    }
+
+    async fn orphans(&self, limit: usize) -> oxmcp::Result<Vec<String>> {
+        let limit = if self.1 == "run out" { 0 } else { limit };
+        self.0.orphans(limit).await
+    }
+
     async fn changed(&self, id: &str, revision: u64) -> oxmcp::Result<()> {
         match self.1 {
             "ends" => std::future::pending().await,
@@ -56,7 +72,9 @@ impl TaskStore for Broken {
 
 #[tokio::test(start_paused = true)]
 async fn the_contract_sees_stores_that_break_it() {
-    for rule in ["found", "revision", "ends", "time"] {
+    for rule in [
+        "found", "revision", "ends", "leased", "lost", "run out", "time",
+    ] {
         let broken = task_store_contract(async || {
             let store = Arc::new(MemoryTaskStore::new());
             (Broken(Arc::clone(&store), rule), Broken(store, rule))
