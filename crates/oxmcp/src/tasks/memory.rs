@@ -55,8 +55,8 @@ impl Entry {
         self.leased_until.is_some_and(|end| Instant::now() < end)
     }
 
-    fn is_orphan(&self) -> bool {
-        self.leased_until.is_some() && !self.is_leased() && !self.task.is_over()
+    fn is_orphan(&self, now: Instant) -> bool {
+        self.leased_until.is_some_and(|end| now >= end) && !self.task.is_over()
     }
 }
 
@@ -226,7 +226,9 @@ impl TaskStore for MemoryTaskStore {
     async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         let mut table = self.tasks.lock();
         table.remove_expired();
-        let orphans = table.entries.iter().filter(|(_, entry)| entry.is_orphan());
+        let now = Instant::now();
+        let all = table.entries.iter();
+        let orphans = all.filter(|(_, entry)| entry.is_orphan(now));
         Ok(orphans.map(|(id, _)| id.clone()).take(limit).collect())
     }
 

@@ -8,8 +8,9 @@ use tokio::time::timeout;
 use super::record::TaskRecord;
 use crate::error::{Error, Result};
 
-/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile: that is all the coordination that
-/// there is, so several handles to one store may be at work at once.
+/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile, so several handles to one store
+/// may be at work at once. A call that runs as a task leases it and renews the lease; where a process has died, another that has
+/// the store [finds](Self::orphans) its tasks and ends them as failed.
 ///
 /// A task is made and read by its id, which is a secret of its owner: a store must not show it. It is gone when
 /// [`ttl_ms`](TaskRecord::ttl_ms) is over, by the store's own clock, counted from when it was made.
@@ -182,6 +183,13 @@ pub(crate) trait AnyTaskStore: Send + Sync {
         task: TaskRecord,
     ) -> BoxFuture<'a, Result<bool>>;
 
+    fn claim<'a>(&'a self, id: &'a str, lease: Duration) -> BoxFuture<'a, Result<Option<u64>>>;
+
+    fn renew<'a>(&'a self, id: &'a str, epoch: u64, lease: Duration)
+    -> BoxFuture<'a, Result<bool>>;
+
+    fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>>;
+
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>>;
 }
 
@@ -201,6 +209,23 @@ impl<S: TaskStore> AnyTaskStore for S {
         task: TaskRecord,
     ) -> BoxFuture<'a, Result<bool>> {
         within_timeout(TaskStore::replace(self, id, revision, task))
+    }
+
+    fn claim<'a>(&'a self, id: &'a str, lease: Duration) -> BoxFuture<'a, Result<Option<u64>>> {
+        within_timeout(TaskStore::claim(self, id, lease))
+    }
+
+    fn renew<'a>(
+        &'a self,
+        id: &'a str,
+        epoch: u64,
+        lease: Duration,
+    ) -> BoxFuture<'a, Result<bool>> {
+        within_timeout(TaskStore::renew(self, id, epoch, lease))
+    }
+
+    fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        within_timeout(TaskStore::orphans(self, limit))
     }
 
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>> {

@@ -58,6 +58,7 @@ where
     waits_end_with_changes(new().await).await?;
     one_lease_holds(new().await).await?;
     lost_leases_are_fenced(new().await).await?;
+    lapsed_leases_stay_so(new().await).await?;
     orphans_are_found(new().await).await?;
     expired_is_gone(new().await).await
 }
@@ -261,6 +262,9 @@ async fn one_lease_holds<S: TaskStore>(store: Handles<S>) -> Result<()> {
         ));
     };
     let leased = load(&*store.other, RULE, &id).await?;
+    if leased.revision == before.revision {
+        return Err(broken(RULE, "a claim does not change the revision"));
+    }
     if before.epoch != 0 || first == 0 || leased.epoch != first {
         return Err(broken(RULE, "a task does not show the epoch of its lease"));
     }
@@ -300,6 +304,26 @@ async fn lost_leases_are_fenced<S: TaskStore>(store: Handles<S>) -> Result<()> {
     match store.other.renew(&id, held, LONG).await? {
         true => Ok(()),
         false => Err(broken(RULE, "the lease that holds is not renewed")),
+    }
+}
+
+async fn lapsed_leases_stay_so<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a lapsed lease cannot be renewed";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let lapsed = store.one.claim(&id, SHORT).await?;
+    let lapsed = lapsed.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let deadline = Instant::now() + PATIENCE;
+    while !store.other.orphans(usize::MAX).await?.contains(&id) {
+        if Instant::now() > deadline {
+            return Err(broken(RULE, "a lease does not run out"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    match store.one.renew(&id, lapsed, LONG).await? {
+        true => Err(broken(RULE, "it is")),
+        false => Ok(()),
     }
 }
 
