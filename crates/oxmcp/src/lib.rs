@@ -207,7 +207,7 @@ pub use server::{
     ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, OrToolError,
     Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall,
     Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError, ToolResponse,
-    Wrapped, file_resources, logging, prompt, resource, tool,
+    WeakServer, Wrapped, file_resources, logging, prompt, resource, tool,
 };
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use session::StateKey;

@@ -48,7 +48,7 @@ pub use resource::{
     FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate,
     TemplateArguments, TemplateInput, TemplateVariables, file_resources,
 };
-pub use server::Server;
+pub use server::{Server, WeakServer};
 pub use session::ServerSession;
 pub use tool::attribute::tool;
 pub use tool::{

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    debug::opaque_debug,
     error::{Error, Result},
     extension::{Extension, IntoMethodResult, MethodArguments},
     limits::Limits,
@@ -68,6 +69,20 @@ impl Clone for Server {
     }
 }
 
+/// A handle to a server that does not keep it; made by [`Server::downgrade`].
+#[derive(Clone)]
+pub struct WeakServer(Weak<Inner>);
+
+impl WeakServer {
+    /// The server, if somebody still has it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Server> {
+        self.0.upgrade().map(Server)
+    }
+}
+
+opaque_debug!(WeakServer);
+
 /// What the clones of a server share.
 struct Inner {
     features: FeatureStates,
@@ -97,6 +112,21 @@ impl Server {
             clients: ClientCache::default(),
             listens: Arc::default(),
         }))
+    }
+
+    /// A handle for work in the background that is to end with the server, instead of keeping it.
+    ///
+    /// ```
+    /// let server = oxmcp::Server::new("clock", "1.0.0");
+    /// let weak = server.downgrade();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(server);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
+    #[must_use]
+    pub fn downgrade(&self) -> WeakServer {
+        self.0.features.frozen();
+        WeakServer(Arc::downgrade(&self.0))
     }
 
     /// Tells clients how to use the server; many hand it to the model.

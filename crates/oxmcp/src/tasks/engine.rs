@@ -1,7 +1,7 @@
 //! [`Tasks`], the extension for servers: its settings, its store, and how tasks are made, found and changed.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -12,7 +12,7 @@ use super::{
     memory::MemoryTaskStore,
     record::TaskRecord,
     store::{AnyTaskStore, StoredTask, TaskStore},
-    wire::{ID, LISTEN_KEY, TaskChanged, TaskState},
+    wire::{LISTEN_KEY, TaskChanged, TaskState},
 };
 use crate::{
     debug::opaque_debug,
@@ -24,6 +24,8 @@ use crate::{
 
 /// How often a change is tried again that others were quicker than.
 const MAX_TRIES: usize = 100;
+/// How long a task is leased to who runs it, who renews this in time.
+pub(super) const LEASE: Duration = Duration::from_secs(15);
 /// The longest that a task is kept, however long it works.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -33,6 +35,8 @@ pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
     ttl: Duration,
     poll_interval: Duration,
+    /// Whether orphans are looked for, for the server that these are the tasks of.
+    pub(super) is_sweeping: Arc<AtomicBool>,
 }
 
 impl Tasks {
@@ -43,6 +47,15 @@ impl Tasks {
             store: Arc::new(store),
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
+            is_sweeping: Arc::default(),
+        }
+    }
+
+    /// The same tasks, for another server.
+    pub(super) fn for_server(&self) -> Self {
+        Self {
+            is_sweeping: Arc::default(),
+            ..self.clone()
         }
     }
 
@@ -65,15 +78,6 @@ impl Tasks {
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval.max(Duration::from_millis(1));
         self
-    }
-
-    /// The tasks of the server that a request came to.
-    ///
-    /// # Errors
-    /// Where the server does not have the extension.
-    pub(super) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
-        let tasks = cx.extension_state(ID);
-        tasks.ok_or_else(|| Error::misuse(format!("the server does not have the extension {ID}")))
     }
 
     /// Makes a task. It can be found everywhere when this returns.
@@ -106,6 +110,21 @@ impl Tasks {
         self.store.load(id).await
     }
 
+    /// Leases a task, unless another lease of it holds. Returns the epoch of the lease.
+    pub(super) async fn claim(&self, id: &str) -> Result<Option<u64>> {
+        self.store.claim(id, LEASE).await
+    }
+
+    /// Makes a lease last. Returns whether it still held.
+    pub(super) async fn renew(&self, id: &str, epoch: u64) -> Result<bool> {
+        self.store.renew(id, epoch, LEASE).await
+    }
+
+    /// Some tasks whose lease has run out.
+    pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+        self.store.orphans(limit).await
+    }
+
     /// Waits until a task has another revision, or is gone.
     pub(super) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
         self.store.changed(id, revision).await
@@ -117,13 +136,40 @@ impl Tasks {
         &self,
         server: &Server,
         id: &str,
+        change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<Option<TaskRecord>> {
+        self.change_if(server, id, |_| true, change).await
+    }
+
+    /// Changes a task as [`change`](Self::change) does, for whoever has leased it. `None` also where the lease was lost.
+    pub(super) async fn change_leased(
+        &self,
+        server: &Server,
+        id: &str,
+        epoch: u64,
+        change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<Option<TaskRecord>> {
+        self.change_if(server, id, |newest| newest == epoch, change)
+            .await
+    }
+
+    async fn change_if(
+        &self,
+        server: &Server,
+        id: &str,
+        may_change: impl Fn(u64) -> bool + Send,
         mut change: impl FnMut(&mut TaskRecord) -> bool + Send,
     ) -> Result<Option<TaskRecord>> {
         for _ in 0..MAX_TRIES {
-            let Some(StoredTask { mut task, revision }) = self.load(id).await? else {
+            let Some(found) = self.load(id).await? else {
                 return Ok(None);
             };
-            if !change(&mut task) {
+            let StoredTask {
+                mut task,
+                revision,
+                epoch,
+            } = found;
+            if !may_change(epoch) || !change(&mut task) {
                 return Ok(None);
             }
             task.updated_ms = now_ms().max(task.updated_ms);

@@ -41,11 +41,22 @@ struct Entry {
     created: Instant,
     /// The revision, and what waits for another one.
     revision: watch::Sender<u64>,
+    /// The epoch of the newest lease, and when that runs out.
+    epoch: u64,
+    leased_until: Option<Instant>,
 }
 
 impl Entry {
     fn expires(&self) -> Instant {
         after(self.created, Duration::from_millis(self.task.ttl_ms))
+    }
+
+    fn is_leased(&self) -> bool {
+        self.leased_until.is_some_and(|end| Instant::now() < end)
+    }
+
+    fn is_orphan(&self, now: Instant) -> bool {
+        self.leased_until.is_some_and(|end| now >= end) && !self.task.is_over()
     }
 }
 
@@ -161,6 +172,8 @@ impl TaskStore for MemoryTaskStore {
         table.add(Entry {
             created: Instant::now(),
             revision: watch::Sender::new(1),
+            epoch: 0,
+            leased_until: None,
             task,
         });
         Ok(())
@@ -169,7 +182,7 @@ impl TaskStore for MemoryTaskStore {
     async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
         let mut table = self.tasks.lock();
         let entry = table.find(id);
-        Ok(entry.map(|it| StoredTask::new(it.task.clone(), *it.revision.borrow())))
+        Ok(entry.map(|it| StoredTask::new(it.task.clone(), *it.revision.borrow(), it.epoch)))
     }
 
     async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
@@ -189,6 +202,34 @@ impl TaskStore for MemoryTaskStore {
         entry.revision.send_modify(|revision| *revision += 1);
         table.bytes = table.bytes - before + bytes;
         Ok(true)
+    }
+
+    async fn claim(&self, id: &str, lease: Duration) -> Result<Option<u64>> {
+        let mut table = self.tasks.lock();
+        let free = table.find(id).filter(|entry| !entry.is_leased());
+        Ok(free.map(|entry| {
+            entry.epoch += 1;
+            entry.leased_until = Some(after(Instant::now(), lease));
+            entry.revision.send_modify(|revision| *revision += 1);
+            entry.epoch
+        }))
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+        let mut table = self.tasks.lock();
+        let entry = table.find(id);
+        let own = entry.filter(|entry| entry.epoch == epoch && entry.is_leased());
+        let renewed = own.map(|entry| entry.leased_until = Some(after(Instant::now(), lease)));
+        Ok(renewed.is_some())
+    }
+
+    async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+        let mut table = self.tasks.lock();
+        table.remove_expired();
+        let now = Instant::now();
+        let all = table.entries.iter();
+        let orphans = all.filter(|(_, entry)| entry.is_orphan(now));
+        Ok(orphans.map(|(id, _)| id.clone()).take(limit).collect())
     }
 
     async fn changed(&self, id: &str, revision: u64) -> Result<()> {

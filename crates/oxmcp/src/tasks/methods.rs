@@ -41,12 +41,14 @@ impl Tasks {
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name")
             .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
-            .state(Arc::new(self.clone()))
+            .state(Arc::new(self.for_server()))
     }
 }
 
 /// The ids of a subscription that are the caller's own.
 fn grant(cx: &RequestContext, asked: &Value) -> Option<Value> {
+    // Who only listens is to be told of orphans, too.
+    Tasks::of(cx).ok()?;
     let ids = asked.as_array()?.iter().filter_map(Value::as_str);
     let own = ids.filter(|id| is_own_id(cx, id)).take(MAX_LISTENED);
     Some(own.collect())

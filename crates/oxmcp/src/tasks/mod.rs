@@ -25,6 +25,12 @@
 //! Each principal has its own tasks; an id that is unknown, has expired or is somebody else's is answered alike. Where a
 //! [`MemoryTaskStore`] keeps them, they end with their process.
 //!
+//! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
+//! seconds at a time. Where its process ends or stalls for longer, another one that serves requests of this extension ends the
+//! task as failed, with an error that says so; it is not run again, since nobody knows what of it was done. A process that comes
+//! back to such a task changes nothing in it, and its handler is cancelled. This holds as well where the work was left to somebody
+//! else: the process whose handler waits for it must live.
+//!
 //! See the [extension](https://github.com/modelcontextprotocol/ext-tasks).
 
 // The files of this room, which stands on what the rest of the crate offers everybody:
@@ -33,6 +39,7 @@
 // | `tool` | tools with a policy, and what their handlers know of their task |
 // | `running` | a call that runs on as a task |
 // | `engine` | [`Tasks`]: settings, ids, making, finding and changing tasks |
+// | `orphans` | ending the tasks of processes that died |
 // | `methods` | the methods of the extension, and completing tasks from elsewhere |
 // | `record` | what is kept of a task, and how it changes |
 // | `store` | the trait of stores |
@@ -42,6 +49,7 @@
 mod engine;
 mod memory;
 mod methods;
+mod orphans;
 mod policy;
 mod record;
 mod running;

@@ -6,12 +6,13 @@ use oxmcp_protocol::{ErrorObject, InputRequest, Revision};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::{
     sync::Notify,
-    time::{Instant, interval_at, sleep},
+    task::JoinSet,
+    time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    engine::Tasks,
+    engine::{LEASE, Tasks},
     record::{TaskOutcome, TaskRecord},
     store::StoredTask,
     wire::{RESULT_TYPE, TaskState},
@@ -39,6 +40,8 @@ struct Inner {
     tasks: Arc<Tasks>,
     server: Server,
     id: String,
+    /// That of its lease.
+    epoch: u64,
     /// The newest status message that was not written yet.
     message: Mutex<Option<String>>,
     reported: Notify,
@@ -58,10 +61,13 @@ pub(super) async fn start(
     call: DetachableCall,
 ) -> Result<ToolResponse> {
     let task = tasks.create(cx, tool).await?;
+    let epoch = tasks.claim(&task.id).await?;
+    let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
     let inner = Arc::new(Inner {
         tasks: Arc::clone(tasks),
         server: cx.server()?,
         id: task.id.clone(),
+        epoch,
         message: Mutex::default(),
         reported: Notify::new(),
     });
@@ -102,17 +108,25 @@ fn outcome(ended: Result<ToolResponse>) -> TaskOutcome {
 }
 
 impl Inner {
-    /// Runs the rest of the call, until it ends or somebody else ends the task.
+    /// Runs the rest of the call, until it ends, somebody else ends the task, or its lease is lost.
     async fn drive(
         self: Arc<Self>,
         rest: impl Future<Output = Result<ToolResponse>> + Send,
         cancel: CancellationToken,
     ) {
+        // On a task of its own, so that a handler that blocks its thread for a while keeps its lease. Dropped, it ends.
+        let mut lease = JoinSet::new();
+        lease.spawn(Arc::clone(&self).keep_lease());
         let mut rest = pin!(rest);
         let ended = tokio::select! {
             biased;
             ended = &mut rest => ended,
-            () = self.until_over() => {
+            () = async {
+                tokio::select! {
+                    () = self.until_over() => {}
+                    _ = lease.join_next() => {}
+                }
+            } => {
                 // It ends within its grace, and what it comes to then is nobody's.
                 cancel.cancel();
                 drop(rest.await);
@@ -133,7 +147,21 @@ impl Inner {
         &self,
         change: impl FnMut(&mut TaskRecord) -> bool + Send,
     ) -> Result<Option<TaskRecord>> {
-        self.tasks.change(&self.server, &self.id, change).await
+        self.tasks
+            .change_leased(&self.server, &self.id, self.epoch, change)
+            .await
+    }
+
+    /// Renews the lease, until it is lost.
+    async fn keep_lease(self: Arc<Self>) {
+        loop {
+            sleep(LEASE / 3).await;
+            let renewed = timeout(LEASE / 3, self.tasks.renew(&self.id, self.epoch)).await;
+            // Where the store does not answer, it is asked again: it knows whether the lease holds.
+            if let Ok(Ok(false)) = renewed {
+                return;
+            }
+        }
     }
 
     fn logged<T>(&self, done: Result<T>) -> Option<T> {
@@ -143,7 +171,7 @@ impl Inner {
         .ok()
     }
 
-    /// Waits until the task was ended by somebody else, or is gone. Meanwhile it is kept for as long as it works.
+    /// Waits until the task was ended or claimed by somebody else, or is gone. Meanwhile it is kept for as long as it works.
     async fn until_over(&self) {
         let step = self.tasks.extension_step();
         let mut steps = interval_at(Instant::now() + step, step);
@@ -152,7 +180,8 @@ impl Inner {
                 sleep(RETRY).await;
                 continue;
             };
-            let Some(StoredTask { revision, .. }) = found.filter(|it| !it.task.is_over()) else {
+            let found = found.filter(|it| !it.task.is_over() && it.epoch == self.epoch);
+            let Some(StoredTask { revision, .. }) = found else {
                 return;
             };
             tokio::select! {
@@ -211,7 +240,7 @@ impl OpenQuestion {
         loop {
             let found = self.task.tasks.load(&self.task.id).await?;
             let found = found.filter(|it| !it.task.is_over());
-            let Some(StoredTask { task, revision }) = found else {
+            let Some(StoredTask { task, revision, .. }) = found else {
                 return Err(Error::cancelled("the task that asked is over"));
             };
             if let Some(answer) = task.answers.get(&self.key) {

@@ -8,8 +8,9 @@ use tokio::time::timeout;
 use super::record::TaskRecord;
 use crate::error::{Error, Result};
 
-/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile: that is all the coordination that
-/// there is, so several handles to one store may be at work at once.
+/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile, so several handles to one store
+/// may be at work at once. A call that runs as a task leases it and renews the lease; where a process has died, another that has
+/// the store [finds](Self::orphans) its tasks and ends them as failed.
 ///
 /// A task is made and read by its id, which is a secret of its owner: a store must not show it. It is gone when
 /// [`ttl_ms`](TaskRecord::ttl_ms) is over, by the store's own clock, counted from when it was made.
@@ -63,6 +64,44 @@ pub trait TaskStore: Send + Sync + 'static {
         task: TaskRecord,
     ) -> impl Future<Output = Result<bool>> + Send;
 
+    /// Leases a task to the caller, if no lease of it holds: for `lease`, by the store's own clock. Returns the epoch of the
+    /// lease, which is greater than that of any before it; `None` where another lease holds, and where the task is gone.
+    ///
+    /// The revision of the task becomes another one, so that a change that was read under an earlier lease is refused. Whoever
+    /// runs the task compares [`StoredTask::epoch`] with its own before each change.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the task may be leased to nobody until the lease has run out.
+    fn claim(&self, id: &str, lease: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
+
+    /// Makes the lease of this epoch last for `lease` from now on. Returns whether it still is the task's newest and held until
+    /// now; a lease that has run out cannot be renewed. The revision stays.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the lease may be renewed or not.
+    fn renew(
+        &self,
+        id: &str,
+        epoch: u64,
+        lease: Duration,
+    ) -> impl Future<Output = Result<bool>> + Send;
+
+    /// The ids of tasks that are not over and whose lease has run out, at most `limit` of them. A task that was never leased is
+    /// not among them: others work on it.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it changes nothing.
+    fn orphans(&self, limit: usize) -> impl Future<Output = Result<Vec<String>>> + Send;
+
     /// Waits until a task has another revision than this one, or is gone. It may return early.
     ///
     /// # Errors
@@ -86,6 +125,18 @@ impl<S: TaskStore> TaskStore for Arc<S> {
         (**self).replace(id, revision, task).await
     }
 
+    async fn claim(&self, id: &str, lease: Duration) -> Result<Option<u64>> {
+        (**self).claim(id, lease).await
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+        (**self).renew(id, epoch, lease).await
+    }
+
+    async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+        (**self).orphans(limit).await
+    }
+
     async fn changed(&self, id: &str, revision: u64) -> Result<()> {
         (**self).changed(id, revision).await
     }
@@ -99,13 +150,19 @@ pub struct StoredTask {
     pub task: TaskRecord,
     /// The revision, which is another one after each change.
     pub revision: u64,
+    /// The epoch of its newest lease, whether that still holds or not. 0 where it was never leased.
+    pub epoch: u64,
 }
 
 impl StoredTask {
-    /// A task in a revision.
+    /// A task in a revision, with the epoch of its newest lease.
     #[must_use]
-    pub fn new(task: TaskRecord, revision: u64) -> Self {
-        Self { task, revision }
+    pub fn new(task: TaskRecord, revision: u64, epoch: u64) -> Self {
+        Self {
+            task,
+            revision,
+            epoch,
+        }
     }
 }
 
@@ -126,6 +183,13 @@ pub(crate) trait AnyTaskStore: Send + Sync {
         task: TaskRecord,
     ) -> BoxFuture<'a, Result<bool>>;
 
+    fn claim<'a>(&'a self, id: &'a str, lease: Duration) -> BoxFuture<'a, Result<Option<u64>>>;
+
+    fn renew<'a>(&'a self, id: &'a str, epoch: u64, lease: Duration)
+    -> BoxFuture<'a, Result<bool>>;
+
+    fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>>;
+
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>>;
 }
 
@@ -145,6 +209,23 @@ impl<S: TaskStore> AnyTaskStore for S {
         task: TaskRecord,
     ) -> BoxFuture<'a, Result<bool>> {
         within_timeout(TaskStore::replace(self, id, revision, task))
+    }
+
+    fn claim<'a>(&'a self, id: &'a str, lease: Duration) -> BoxFuture<'a, Result<Option<u64>>> {
+        within_timeout(TaskStore::claim(self, id, lease))
+    }
+
+    fn renew<'a>(
+        &'a self,
+        id: &'a str,
+        epoch: u64,
+        lease: Duration,
+    ) -> BoxFuture<'a, Result<bool>> {
+        within_timeout(TaskStore::renew(self, id, epoch, lease))
+    }
+
+    fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        within_timeout(TaskStore::orphans(self, limit))
     }
 
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>> {

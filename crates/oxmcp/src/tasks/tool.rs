@@ -54,7 +54,7 @@ pub trait TaskContext {
     /// The id of the task. `None` while the call is none.
     ///
     /// A handler that leaves the work to somebody else hands it on, and waits: the work is
-    /// [completed](super::TaskControl::complete) under this id.
+    /// [completed](super::TaskControl::complete) under this id. Where the process ends in which the handler waits, the task fails.
     fn task_id(&self) -> Option<String>;
 }
 

@@ -56,6 +56,10 @@ where
     stale_changes_are_refused(new().await).await?;
     changes_at_once(new().await).await?;
     waits_end_with_changes(new().await).await?;
+    one_lease_holds(new().await).await?;
+    lost_leases_are_fenced(new().await).await?;
+    lapsed_leases_stay_so(new().await).await?;
+    orphans_are_found(new().await).await?;
     expired_is_gone(new().await).await
 }
 
@@ -169,7 +173,9 @@ async fn changes_at_once<S: TaskStore>(store: Handles<S>) -> Result<()> {
         workers.spawn(async move {
             for _ in 0..EACH {
                 loop {
-                    let StoredTask { mut task, revision } = load(&*handle, RULE, &id).await?;
+                    let StoredTask {
+                        mut task, revision, ..
+                    } = load(&*handle, RULE, &id).await?;
                     task.asked += 1;
                     if handle.replace(&id, revision, task).await? {
                         break;
@@ -221,6 +227,146 @@ async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
         store.other.changed(&unknown, 1),
     ]);
     timeout(PATIENCE, done).await.map_err(|_| late())?.map(drop)
+}
+
+/// A lease that ends while nobody looks, and one that does not end within a rule.
+const SHORT: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Claims a task as soon as the lease that holds has run out.
+async fn claim_next<S: TaskStore>(store: &S, rule: &str, id: &str) -> Result<u64> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(epoch) = store.claim(id, LONG).await? {
+            return Ok(epoch);
+        }
+        if Instant::now() > deadline {
+            return Err(broken(rule, "a lease does not run out"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn one_lease_holds<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a task is leased to one at a time, until the lease runs out";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let before = load(&*store.one, RULE, &id).await?;
+    let claims = [&store.one, &store.other].map(|handle| handle.claim(&id, LONG));
+    let claims = try_join_all(claims).await?;
+    let [first] = claims.into_iter().flatten().collect::<Vec<_>>()[..] else {
+        return Err(broken(
+            RULE,
+            "of two claims at once not exactly one is granted",
+        ));
+    };
+    let leased = load(&*store.other, RULE, &id).await?;
+    if leased.revision == before.revision {
+        return Err(broken(RULE, "a claim does not change the revision"));
+    }
+    if before.epoch != 0 || first == 0 || leased.epoch != first {
+        return Err(broken(RULE, "a task does not show the epoch of its lease"));
+    }
+    if !store.other.renew(&id, first, SHORT).await? {
+        return Err(broken(RULE, "a lease that holds is not renewed"));
+    }
+    if load(&*store.one, RULE, &id).await?.revision != leased.revision {
+        return Err(broken(RULE, "a renewal changes the revision"));
+    }
+    let next = claim_next(&*store.other, RULE, &id).await?;
+    if next <= first {
+        return Err(broken(RULE, format!("epoch {next} follows epoch {first}")));
+    }
+    let unknown = task()?.id;
+    let claimed = store.one.claim(&unknown, LONG).await?.is_some();
+    match claimed || store.one.renew(&unknown, 1, LONG).await? {
+        true => Err(broken(RULE, "a task that is not there is leased")),
+        false => Ok(()),
+    }
+}
+
+async fn lost_leases_are_fenced<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a change that was read under a lost lease is refused";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let lost = store.one.claim(&id, SHORT).await?;
+    let lost = lost.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let stale = load(&*store.one, RULE, &id).await?;
+    let held = claim_next(&*store.other, RULE, &id).await?;
+    if store.one.replace(&id, stale.revision, stale.task).await? {
+        return Err(broken(RULE, "it is kept"));
+    }
+    if store.one.renew(&id, lost, LONG).await? {
+        return Err(broken(RULE, "the lost lease is renewed"));
+    }
+    match store.other.renew(&id, held, LONG).await? {
+        true => Ok(()),
+        false => Err(broken(RULE, "the lease that holds is not renewed")),
+    }
+}
+
+async fn lapsed_leases_stay_so<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a lapsed lease cannot be renewed";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let lapsed = store.one.claim(&id, SHORT).await?;
+    let lapsed = lapsed.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let deadline = Instant::now() + PATIENCE;
+    while !store.other.orphans(usize::MAX).await?.contains(&id) {
+        if Instant::now() > deadline {
+            return Err(broken(RULE, "a lease does not run out"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    match store.one.renew(&id, lapsed, LONG).await? {
+        true => Err(broken(RULE, "it is")),
+        false => Ok(()),
+    }
+}
+
+async fn orphans_are_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "tasks whose lease has run out are found, and no others";
+    let (unleased, held, orphan, mut over) = (task()?, task()?, task()?, task()?);
+    over.status = TaskStatus::Completed;
+    let others = [&unleased.id, &held.id, &over.id].map(String::clone);
+    let id = orphan.id.clone();
+    for (task, lease) in [
+        (unleased, None),
+        (held, Some(LONG)),
+        (over, Some(SHORT)),
+        (orphan, Some(SHORT)),
+    ] {
+        let id = task.id.clone();
+        store.one.create(task).await?;
+        if let Some(lease) = lease {
+            store.one.claim(&id, lease).await?;
+        }
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = store.other.orphans(usize::MAX).await?;
+        if found.iter().any(|id| others.contains(id)) {
+            return Err(broken(RULE, "another task is among them"));
+        }
+        if found.contains(&id) {
+            break;
+        }
+        if Instant::now() > deadline {
+            return Err(broken(RULE, "it is not found"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    if !store.other.orphans(0).await?.is_empty() {
+        return Err(broken(RULE, "there are more than were asked for"));
+    }
+    claim_next(&*store.other, RULE, &id).await?;
+    match store.one.orphans(usize::MAX).await?.contains(&id) {
+        true => Err(broken(RULE, "one that was claimed anew is still found")),
+        false => Ok(()),
+    }
 }
 
 async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {

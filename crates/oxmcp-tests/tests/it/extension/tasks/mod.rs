@@ -1,6 +1,7 @@
 //! The extension for tasks: calls that go on when they have been answered.
 
 mod calls;
+mod leases;
 mod owners;
 mod questions;
 mod stores;

@@ -33,7 +33,15 @@ impl TaskStore for Broken {
     }
 
     async fn load(&self, id: &str) -> oxmcp::Result<Option<StoredTask>> {
-        self.0.load(id).await
+        let mut found = self.0.load(id).await?;
+        if let Some(found) = &mut found {
+            match self.1 {
+                "claim does not change" => found.revision -= found.epoch,
+                "follows epoch" => found.epoch = found.epoch.min(1),
+                _ => {}
+            }
+        }
+        Ok(found)
     }
 
     async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> oxmcp::Result<bool> {
@@ -46,6 +54,29 @@ impl TaskStore for Broken {
         self.0.replace(id, revision, task).await
     }
 
+    async fn claim(&self, id: &str, lease: Duration) -> oxmcp::Result<Option<u64>> {
+        let claimed = self.0.claim(id, lease).await?;
+        Ok(match self.1 {
+            "leased" => claimed.or(Some(1)),
+            "follows epoch" => claimed.map(|_| 1),
+            _ => claimed,
+        })
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> oxmcp::Result<bool> {
+        let newest = self.0.load(id).await?.map_or(0, |it| it.epoch);
+        match self.1 {
+            "lost" | "follows epoch" => self.0.renew(id, newest, lease).await,
+            "lapsed" => Ok(self.0.renew(id, epoch, lease).await? || epoch == newest),
+            _ => self.0.renew(id, epoch, lease).await,
+        }
+    }
+
+    async fn orphans(&self, limit: usize) -> oxmcp::Result<Vec<String>> {
+        let limit = if self.1 == "run out" { 0 } else { limit };
+        self.0.orphans(limit).await
+    }
+
     async fn changed(&self, id: &str, revision: u64) -> oxmcp::Result<()> {
         match self.1 {
             "ends" => std::future::pending().await,
@@ -56,7 +87,18 @@ impl TaskStore for Broken {
 
 #[tokio::test(start_paused = true)]
 async fn the_contract_sees_stores_that_break_it() {
-    for rule in ["found", "revision", "ends", "time"] {
+    for rule in [
+        "found",
+        "revision",
+        "ends",
+        "leased",
+        "claim does not change",
+        "follows epoch",
+        "lost",
+        "lapsed",
+        "run out",
+        "time",
+    ] {
         let broken = task_store_contract(async || {
             let store = Arc::new(MemoryTaskStore::new());
             (Broken(Arc::clone(&store), rule), Broken(store, rule))
