@@ -14,3 +14,8 @@ mod migrating {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/authorization.md")]
 mod authorization {}
+
+/// The code in docs/tasks.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tasks.md")]
+mod tasks {}
