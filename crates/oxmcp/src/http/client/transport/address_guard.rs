@@ -270,6 +270,39 @@ mod tests {
         }
     }
 
+    #[test]
+    fn attack_9_each_class_of_addresses_is_of_its_kind_from_its_first_to_its_last() {
+        let classes = [
+            (Kind::Loopback, "127.0.0.0 127.255.255.255 ::1"),
+            (Kind::Private, "10.0.0.0 10.255.255.255"),
+            (Kind::Private, "172.16.0.0 172.31.255.255"),
+            (Kind::Private, "192.168.0.0 192.168.255.255"),
+            (Kind::Private, "100.64.0.0 100.127.255.255"),
+            (Kind::Private, "fc00:: fdff:ffff::"),
+            (Kind::LinkLocal, "169.254.0.0 169.254.255.255"),
+            (Kind::LinkLocal, "fe80:: febf:ffff::"),
+            (Kind::Other, "0.0.0.0 0.255.255.255 224.0.0.0"),
+            (Kind::Other, "192.0.0.0 192.0.2.255 192.88.99.0"),
+            (Kind::Other, "198.18.0.0 198.19.255.255"),
+            (Kind::Other, "198.51.100.0 203.0.113.255"),
+            (Kind::Other, ":: 2001::1 2001:db8:: 2002:: 4000:: fec0::"),
+            (Kind::Public, "1.0.0.0 9.255.255.255 11.0.0.0"),
+            (Kind::Public, "126.255.255.255 128.0.0.0 223.255.255.255"),
+            (Kind::Public, "172.15.255.255 172.32.0.0 100.63.255.255"),
+            (Kind::Public, "100.128.0.0 169.253.0.0 169.255.0.0"),
+            (Kind::Public, "192.0.1.0 192.0.3.0 192.88.98.0 192.167.0.0"),
+            (Kind::Public, "192.169.0.0 198.17.0.0 198.20.0.0"),
+            (Kind::Public, "198.51.99.0 198.51.101.0 203.0.112.0"),
+            (Kind::Public, "203.0.114.0 2000:: 2003:: 3fff::"),
+        ];
+        let of_other_kinds: Vec<_> = classes
+            .into_iter()
+            .flat_map(|(kind, addresses)| addresses.split(' ').map(move |it| (kind, it)))
+            .filter(|(kind, address)| Kind::of(address.parse().unwrap()) != *kind)
+            .collect();
+        assert_eq!(of_other_kinds, []);
+    }
+
     #[tokio::test]
     async fn attack_9_a_server_names_addresses_of_its_own_kind() {
         for (server, trusted, host, expected) in [
