@@ -226,7 +226,7 @@ impl Login {
             .await;
         match (finished, client) {
             (Err(error), Some(client)) if self.is_configured(&client) => {
-                Err(explain(error, &client))
+                Err(explain(self, error, &client))
             }
             (Err(error), Some(client)) if wants_another_client(&error) => {
                 // The next login registers another one.

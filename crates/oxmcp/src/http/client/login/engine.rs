@@ -70,8 +70,10 @@ struct State {
     superseded: Option<Secret>,
     /// The challenge that the server gave last, which says where its metadata is.
     challenge: Option<Challenge>,
-    /// When the tokens came, and whether a refresh brought them.
+    /// When the tokens were got here, and whether a refresh brought them. Those of another program may be of any age.
     obtained: Option<(Instant, bool)>,
+    /// The access token that the server has refused: the newest of those.
+    refused: Option<Secret>,
     /// The nonce that the MCP server gave last.
     nonce: Option<String>,
     step_ups: StepUps,
@@ -80,6 +82,13 @@ struct State {
     /// How many flights have ended, and how the last one failed.
     flights: u64,
     failure: Option<Failure>,
+}
+
+impl State {
+    fn access_token(&self) -> Option<&Secret> {
+        let tokens = self.credentials.as_ref()?.tokens.as_ref()?;
+        Some(&tokens.access_token)
+    }
 }
 
 /// The failure of a flight.
@@ -165,6 +174,10 @@ impl Authorizer for LoginEngine {
             Some(Refusal::Unauthorized { challenge }) => {
                 let is_new = {
                     let mut state = shared.state.lock();
+                    if state.access_token() == sent.as_ref() {
+                        // The refusal of an older one may come later.
+                        state.refused.clone_from(&sent);
+                    }
                     let rejected = state.rejected;
                     if rejected.is_some_and(|at| is_background || at.elapsed() < NEW) {
                         return Ok(false);
@@ -309,8 +322,8 @@ impl Shared {
         let guard = Arc::clone(&self.flight).lock_owned().await;
         {
             let state = self.state.lock();
-            let current = state.credentials.as_ref().and_then(|it| it.tokens.as_ref());
-            if current.is_some_and(|it| Some(&it.access_token) != seen) {
+            let current = state.access_token();
+            if current.is_some() && current != seen && current != state.refused.as_ref() {
                 return Ok(());
             }
             let failure = state.failure.as_ref().filter(|_| state.flights != ended);
@@ -483,7 +496,7 @@ impl Shared {
                 self.login.forget_registered(&key, client).await?;
                 Ok(false)
             }
-            Err(error) => Err(explain(error, client)),
+            Err(error) => Err(explain(&self.login, error, client)),
         }
     }
 
@@ -528,7 +541,7 @@ impl Shared {
     fn take(&self, newer: Credentials) {
         self.put(newer);
         let mut state = self.state.lock();
-        state.obtained = Some((Instant::now(), true));
+        state.obtained = None;
         state.rejected = None;
         state.superseded = None;
     }

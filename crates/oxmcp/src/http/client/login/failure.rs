@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use oxmcp_auth::{AuthError, client::Client};
 
-use crate::error::Error;
+use crate::{error::Error, http::client::login::settings::Login};
 
 /// The code of OAuth that a login failed with.
 pub(super) fn oauth_error(error: &Error) -> Option<&str> {
@@ -32,14 +32,27 @@ pub(super) fn wants_another_client(error: &Error) -> bool {
     is_unknown_client(error) || oauth_error(error) == Some("invalid_scope")
 }
 
-/// The failure of a client that the user has configured, with what to do if the authorization server does not know it.
-pub(super) fn explain(error: Error, client: &Client) -> Error {
-    if !is_unknown_client(&error) {
+/// The failure of a client. Where the user has configured it, it says what to do if the authorization server does not know it, or
+/// does not give it these scopes.
+pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
+    if !login.is_configured(client) {
         return error;
     }
+    let (problem, what_to_do) = if is_unknown_client(&error) {
+        (
+            "does not take the client",
+            "Check its id, its secret or key, and what it is registered for",
+        )
+    } else if oauth_error(&error) == Some("invalid_scope") {
+        (
+            "does not give these scopes to the client",
+            "Register it for them, or ask for others (Login::scopes)",
+        )
+    } else {
+        return error;
+    };
     let text = format!(
-        "{}: the authorization server does not take the client {:?}, which is configured. Check its id, its secret or key, and what it \
-         is registered for",
+        "{}: the authorization server {problem} {:?}, which is configured. {what_to_do}",
         error.message(),
         client.id()
     );

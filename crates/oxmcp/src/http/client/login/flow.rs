@@ -91,7 +91,7 @@ impl Flow<'_> {
                 let attempt = self.authorization(discovered, &client, uri, &scopes);
                 let attempt = attempt.begin()?;
                 let answer = self.ask(send(attempt.url().to_owned())).await?;
-                let request = code_request(discovered, &client, &attempt, &answer)?;
+                let request = self.code_request(discovered, &client, &attempt, &answer)?;
                 (Some(client), request)
             }
             Grant::Loopback { port, prompt } => {
@@ -113,7 +113,7 @@ impl Flow<'_> {
                         answer = prompt.pasted(attempt.state().clone()) => Ok(answer),
                     }
                 });
-                let request = code_request(discovered, &client, &attempt, &answer.await?)?;
+                let request = self.code_request(discovered, &client, &attempt, &answer.await?)?;
                 (Some(client), request)
             }
             _ => self.without_person(discovered, &scopes).await?,
@@ -123,9 +123,8 @@ impl Flow<'_> {
         let bound = proof_key.clone().into_iter();
         let request = bound.fold(request, TokenRequest::proof_key);
         let tokens = self.fetch.converse(request).await;
-        let configured = client.as_ref().filter(|it| self.login.is_configured(it));
-        let mut tokens = tokens.map_err(|error| match configured {
-            Some(client) => explain(error, client),
+        let mut tokens = tokens.map_err(|error| match &client {
+            Some(client) => explain(self.login, error, client),
             None => error,
         })?;
         if discovered.is_default {
@@ -138,6 +137,22 @@ impl Flow<'_> {
         credentials.tokens = Some(tokens);
         credentials.proof_key = proof_key;
         Ok(credentials)
+    }
+
+    /// The request for tokens, with the code that an answer brought.
+    fn code_request(
+        &self,
+        discovered: &Discovered,
+        client: &Client,
+        attempt: &AuthorizationAttempt,
+        answer: &str,
+    ) -> Result<TokenRequest> {
+        let code = attempt.finish(answer);
+        let code = code.map_err(|error| explain(self.login, error.into(), client))?;
+        let server = &discovered.server;
+        Ok(TokenRequest::authorization_code(
+            server, client, attempt, code,
+        )?)
     }
 
     /// Waits for a person, while a request waits for the login.
@@ -328,20 +343,6 @@ impl Flow<'_> {
             _ => Err(Error::misuse("the client cannot be chosen")),
         }
     }
-}
-
-/// The request for tokens, with the code that an answer brought.
-fn code_request(
-    discovered: &Discovered,
-    client: &Client,
-    attempt: &AuthorizationAttempt,
-    answer: &str,
-) -> Result<TokenRequest> {
-    let code = attempt.finish(answer)?;
-    let server = &discovered.server;
-    Ok(TokenRequest::authorization_code(
-        server, client, attempt, code,
-    )?)
 }
 
 /// The requests that wait for a login: it asks a person only while there are some.

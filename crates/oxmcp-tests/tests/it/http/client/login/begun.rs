@@ -311,3 +311,30 @@ async fn what_is_logged_out_is_not_refreshed() {
     assert!(!asked.contains(&"refresh_token".to_owned()), "{asked:?}");
     assert!(store.keys("ann").await.unwrap().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_refresh_token_is_kept_of_endpoints_that_nobody_has_named() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    web.fake().hides = true;
+    let login = process(&web, &store);
+    log_in(&web, &login).await;
+    let all = login.credentials().await.unwrap();
+    assert!(all.len() == 1 && !all[0].is_refreshable, "{all:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_login_at_another_authorization_server_takes_the_place_of_the_one_before() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ann = process(&web, &store).user("ann");
+    log_in(&web, &ann).await;
+    let bob = process(&web, &store).user("bob");
+    log_in(&web, &bob).await;
+    web.fake().has_migrated = true;
+    log_in(&web, &ann).await;
+    let issuers = async |user| {
+        let keys = store.keys(user).await.unwrap().into_iter();
+        keys.map(|it| it.issuer).collect::<Vec<_>>()
+    };
+    assert_eq!(issuers("ann").await, ["https://as2.example"]);
+    assert_eq!(issuers("bob").await, ["https://as.example"]);
+}

@@ -68,3 +68,35 @@ async fn sessions_share_answers_within_one_login_alone() {
     assert_eq!(count(&web.fake().log, "mcp list"), 1);
     assert_ne!(tools(&connect("bob").await).await, ann);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_the_next_login_is_not_kept_for_the_one_before() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let ours = client();
+    let connect = async || {
+        let login = agreeing(&web).store(store.clone());
+        let endpoint = Endpoint::new(MCP).http_client(web.clone());
+        let endpoint = endpoint.standalone_stream(false);
+        let endpoint = endpoint.login(login.http_client(web.clone()));
+        let session = ours.connect(endpoint).await.unwrap();
+        call(&session, "add").await.unwrap();
+        session
+    };
+    let (quicker, other) = (connect().await, connect().await);
+    web.fake().expire();
+    web.fake().revoke();
+    tools(&quicker).await;
+    // It does not know yet that somebody has logged in anew.
+    tools(&other).await;
+    assert_eq!(count(&web.fake().log, "mcp list"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_a_refresh_was_needed_for_is_kept() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    web.fake().expire();
+    let list = tools(&session).await;
+    assert_eq!(tools(&session).await, list);
+    assert_eq!(count(&web.fake().log, "mcp list"), 1);
+}

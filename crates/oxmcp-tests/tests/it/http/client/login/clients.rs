@@ -96,6 +96,30 @@ async fn a_configured_client_that_is_not_known_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_page_says_of_a_configured_client_is_explained() {
+    for (refusal, what_to_do) in [
+        ("unauthorized_client", "Check its id"),
+        ("invalid_scope", "Login::scopes"),
+    ] {
+        let web = Web::new();
+        let own = auth::client::Client::new("configured")
+            .unwrap()
+            .issued_by(AS);
+        let login = Login::with_redirect(REDIRECT, move |url| async move {
+            let state = url.split_once("&state=").unwrap().1;
+            let state = state.split('&').next().unwrap();
+            Ok(format!("{REDIRECT}?error={refusal}&state={state}&iss={AS}"))
+        });
+        let error = connect(&web, login.client(own)).await.unwrap_err();
+        assert_eq!(cause(&error).oauth_error(), Some(refusal));
+        for part in [r#""configured""#, what_to_do] {
+            assert!(error.message().contains(part), "{error}");
+        }
+        assert_eq!(count(&web.asked(), "register"), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_login_that_cannot_begin_is_not_left_out_the_next_time() {
     use oxmcp::{Limits, transport::Transport};
 

@@ -31,6 +31,8 @@ pub(super) struct Web(Arc<Mutex<Fake>>);
 pub(super) struct Fake {
     /// What was asked, in a word or two, in order.
     pub(super) log: Vec<String>,
+    /// What nobody else may see: of requests, and of answers.
+    pub(super) secrets: Vec<String>,
     /// The tokens that are good, each with its scopes.
     good: Vec<(String, BTreeSet<String>)>,
     /// The one refresh token that is good, and its scopes.
@@ -100,6 +102,7 @@ impl Web {
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(Fake {
             log: Vec::new(),
+            secrets: Vec::new(),
             good: Vec::new(),
             refresh: None,
             codes: Vec::new(),
@@ -228,6 +231,7 @@ impl Fake {
 
     /// A good token, from elsewhere.
     pub(super) fn grant(&mut self) -> String {
+        self.secrets.push("elsewhere".to_owned());
         self.good.push(("elsewhere".to_owned(), BTreeSet::new()));
         "elsewhere".to_owned()
     }
@@ -415,7 +419,8 @@ impl Fake {
         assert_eq!(get("resource"), MCP);
         assert_eq!(get("code_challenge_method"), "S256");
         self.issued += 1;
-        let code = format!("code-{}", self.issued);
+        let code = format!("code-hunter{}", self.issued);
+        self.secrets.extend([get("state"), get("code_challenge")]);
         self.codes.push(Code {
             code: code.clone(),
             challenge: get("code_challenge"),
@@ -458,6 +463,7 @@ impl Fake {
             let redirect = get("redirect_uri");
             assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
             assert!(is_verified(&get("code_verifier"), &code.challenge));
+            self.secrets.push(get("code_verifier"));
             let granted = if self.withholds { 1 } else { usize::MAX };
             code.scopes.into_iter().take(granted).collect()
         } else {

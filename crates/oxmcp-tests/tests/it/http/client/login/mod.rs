@@ -6,6 +6,7 @@ mod caches;
 mod clients;
 mod fake;
 mod flights;
+mod log_lines;
 mod messages;
 mod persons;
 mod refreshes;

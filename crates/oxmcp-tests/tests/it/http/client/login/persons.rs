@@ -8,10 +8,13 @@ use std::{
     },
 };
 
-use oxmcp::http::{Login, MemoryTokenStore};
+use ::http::{Request, Response};
+use bytes::Bytes;
+use oxmcp::http::{HttpBody, Login, MemoryTokenStore};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::yield_now,
 };
 
@@ -134,8 +137,66 @@ async fn a_server_that_takes_no_token_any_more_opens_one_page() {
     call(&session, "add").await.unwrap();
 }
 
+/// The way to the MCP server, on which the first answer to the call of one tool takes long.
+#[derive(Clone)]
+struct Slow {
+    web: Web,
+    arrives: Arc<Notify>,
+    has_arrived: Arc<AtomicBool>,
+}
+
+impl HttpClient for Slow {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let is_slow = request.body().windows(6).any(|it| it == b"\"slow\"");
+        let answered = self.web.send(request).await;
+        if is_slow && !self.has_arrived.swap(true, Relaxed) {
+            self.arrives.notified().await;
+        }
+        answered
+    }
+
+    fn authorization(&self) -> Option<String> {
+        self.web.authorization()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_again_for_a_token_that_another_request_saw_refused() {
+    let web = Web::new();
+    let slow = Slow {
+        web: web.clone(),
+        arrives: Arc::default(),
+        has_arrived: Arc::default(),
+    };
+    let (asking, arrives) = (web.clone(), Arc::clone(&slow.arrives));
+    let login = Login::with_redirect(REDIRECT, move |url| {
+        let (web, arrives) = (asking.clone(), Arc::clone(&arrives));
+        async move {
+            arrives.notify_waiters();
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            Ok(web.agree(&url))
+        }
+    });
+    let endpoint = Endpoint::new(MCP).http_client(slow);
+    let endpoint = endpoint.standalone_stream(false);
+    let endpoint = endpoint.login(login.http_client(web.clone()));
+    let session = client().connect(endpoint).await.unwrap();
+    call(&session, "add").await.unwrap();
+    web.fake().refuses_all = true;
+    web.fake().breaks_state = true;
+    web.asked();
+    // The refusal of the second arrives while the page for the first is open.
+    let calls = futures_util::future::join(call(&session, "add"), call(&session, "slow"));
+    let (first, second) = calls.await;
+    assert!(first.unwrap_err().is_authorization());
+    assert!(second.unwrap_err().is_authorization());
+    let asked = web.asked();
+    assert_eq!(count(&asked, "refresh_token"), 1, "{asked:?}");
+    assert_eq!(count(&asked, "authorize "), 1, "{asked:?}");
+}
+
 /// A browser on this machine that agrees to everything.
-fn browsing(web: &Web) -> Login {
+pub(super) fn browsing(web: &Web) -> Login {
     let web = web.clone();
     Login::with_loopback(move |url| {
         let answer = web.agree(&url);

@@ -1,17 +1,20 @@
 //! Tests of a store that other programs use meanwhile, or that fails.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use ::http::{Request, Response};
+use bytes::Bytes;
 use oxmcp::{
     StateKey,
     auth::{Secret, client::CredentialKey},
-    http::{Login, MemoryTokenStore, TokenStore, TokenStoreLock},
+    http::{HttpBody, Login, MemoryTokenStore, TokenStore, TokenStoreLock},
 };
 
 use super::*;
+use crate::http::client::login::fake::TOKEN;
 
 /// A redirect URI that the client of `agreeing` is not registered with.
 const ELSEWHERE: &str = "http://127.0.0.1:4712/callback";
@@ -141,4 +144,91 @@ async fn a_session_finds_a_login_at_another_authorization_server() {
     web.asked();
     call(&session, "add").await.unwrap();
     assert!(web.asked().is_empty());
+}
+
+/// A store whose locks hold nobody up.
+#[derive(Clone, Default)]
+struct WithoutLocks(MemoryTokenStore);
+
+impl TokenStore for WithoutLocks {
+    async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
+        self.0.load(key).await
+    }
+
+    async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
+        self.0.save(key, text).await
+    }
+
+    async fn remove(&self, key: &CredentialKey) -> Result<()> {
+        self.0.remove(key).await
+    }
+
+    async fn lock(&self, _: &CredentialKey) -> Result<TokenStoreLock> {
+        Ok(TokenStoreLock::new(()))
+    }
+
+    async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
+        self.0.keys(user).await
+    }
+}
+
+/// The way to the authorization server, on which another program is quicker once.
+#[derive(Clone)]
+struct Overtaken {
+    web: Web,
+    quicker: Arc<Mutex<Option<ClientSession>>>,
+}
+
+impl HttpClient for Overtaken {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+        let quicker = self.quicker.lock().unwrap().take();
+        let Some(quicker) = quicker.filter(|_| *request.uri() == TOKEN) else {
+            return self.web.send(request).await;
+        };
+        call(&quicker, "add").await.unwrap();
+        self.web.fake().refuses_refresh = Some("invalid_grant");
+        let refused = self.web.send(request).await;
+        self.web.fake().refuses_refresh = None;
+        refused
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_another_program_overtakes_takes_what_that_got() {
+    let (web, store) = (Web::new(), WithoutLocks::default());
+    let login = agreeing(&web).store(store.clone());
+    let quicker = connect(&web, login).await.unwrap();
+    let overtaken = Overtaken {
+        web: web.clone(),
+        quicker: Arc::default(),
+    };
+    let login = Login::non_interactive().store(store.clone());
+    let endpoint = Endpoint::new(MCP).http_client(web.clone());
+    let endpoint = endpoint.standalone_stream(false);
+    let endpoint = endpoint.login(login.clone().http_client(overtaken.clone()));
+    let session = client().connect(endpoint).await.unwrap();
+    call(&session, "add").await.unwrap();
+    web.asked();
+    web.fake().expire();
+    *overtaken.quicker.lock().unwrap() = Some(quicker);
+    call(&session, "add").await.unwrap();
+    assert_eq!(web.asked(), ["refresh_token", "refresh_token"]);
+    let stored = login.credentials().await.unwrap();
+    assert!(stored[0].is_refreshable, "the newer refresh token is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_of_another_program_that_are_refused_are_refreshed() {
+    let (web, store) = (Web::new(), MemoryTokenStore::new());
+    let login = agreeing(&web).store(store.clone());
+    let other = connect(&web, login).await.unwrap();
+    let login = Login::non_interactive().store(store);
+    let session = connect(&web, login).await.unwrap();
+    web.fake().expire();
+    call(&other, "add").await.unwrap();
+    // Those that the other program got are not good any more, either.
+    web.fake().expire();
+    web.asked();
+    call(&session, "add").await.unwrap();
+    assert_eq!(web.asked(), ["refresh_token"]);
 }

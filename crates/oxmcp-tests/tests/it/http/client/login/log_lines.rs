@@ -1,0 +1,142 @@
+//! Tests that logins put no secret into log lines and errors.
+
+use std::{
+    fmt::Debug,
+    sync::{Arc, Mutex},
+};
+
+use oxmcp::{
+    StateKey, auth,
+    http::{Login, MemoryTokenStore},
+};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+use super::*;
+use crate::{
+    http::client::login::{
+        fake::{AS, TOKEN},
+        persons::browsing,
+    },
+    support::subscribe,
+};
+
+/// Keeps every field of every event and span.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+struct Fields<'a>(&'a Lines);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let mut lines = self.0.0.lock().unwrap();
+        lines.push(format!("{field}: {value:?}"));
+    }
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        attributes.record(&mut Fields(self));
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        values.record(&mut Fields(self));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut Fields(self));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// A login, a refresh, a step-up, a refusal, and an authorization server that is down. Returns the errors.
+async fn use_up(web: &Web, login: Login) -> String {
+    web.fake().scoped = vec!["write"];
+    let session = connect(web, login).await.unwrap();
+    web.fake().expire();
+    call(&session, "add").await.unwrap();
+    web.fake().needed = Some("write".to_owned());
+    call(&session, "add").await.unwrap();
+    let mut errors = String::new();
+    web.fake().expires_in = 1;
+    web.fake().expire();
+    call(&session, "add").await.unwrap();
+    web.fake().is_down = true;
+    web.fake().expire();
+    errors += &format!("{:#?}", call(&session, "add").await.unwrap_err());
+    web.fake().is_down = false;
+    web.fake().revoke();
+    web.fake().answers = Some("code=code-hunter&iss=https%3A%2F%2Fevil.example");
+    errors += &format!("{:#?}", call(&session, "add").await.unwrap_err());
+    errors
+}
+
+/// That of a program, whose token is what `web` grants.
+async fn client_credentials(web: &Web) -> String {
+    let own = auth::client::Client::new("id").unwrap().issued_by(AS);
+    let own = own.with_secret("hunter-of-the-client");
+    let good = web.fake().grant();
+    let answer = format!(r#"{{"access_token": "{good}", "token_type": "Bearer"}}"#);
+    web.fake().instead.insert(TOKEN, (200, answer));
+    connect(web, Login::client_credentials(own.clone()))
+        .await
+        .unwrap();
+    let answer = r#"{"error": "invalid_client"}"#.to_owned();
+    web.fake().instead.insert(TOKEN, (401, answer));
+    let refused = connect(web, Login::client_credentials(own)).await;
+    format!("{:#?}", refused.unwrap_err())
+}
+
+/// That of a web back end.
+async fn begun(web: &Web) -> String {
+    let login = Login::redirect(REDIRECT).keys([StateKey::new([7; StateKey::LENGTH])]);
+    let login = login
+        .http_client(web.clone())
+        .store(MemoryTokenStore::new());
+    let attempt = login.begin(MCP).await.unwrap();
+    let callback = web.agree(attempt.url());
+    login.finish(attempt.sealed(), &callback).await.unwrap();
+    let again = login.finish(attempt.sealed(), &callback).await;
+    web.fake().secrets.push(attempt.sealed().to_owned());
+    format!("{:#?}", again.unwrap_err())
+}
+
+#[tokio::test]
+async fn no_secret_is_in_a_log_line_or_an_error() {
+    let lines = Lines::default();
+    let _guard = subscribe(lines.clone());
+    let mut texts = Vec::new();
+    let mut secrets = vec!["hunter".to_owned()];
+    for is_bound in [false, true] {
+        let web = Web::new();
+        web.fake().redirect = None;
+        let login = browsing(&web);
+        let login = if is_bound { login.dpop() } else { login };
+        texts.push(use_up(&web, login).await);
+        secrets.append(&mut web.fake().secrets);
+    }
+    let web = Web::new();
+    texts.push(client_credentials(&web).await);
+    secrets.append(&mut web.fake().secrets);
+    let web = Web::new();
+    texts.push(begun(&web).await);
+    secrets.append(&mut web.fake().secrets);
+    texts.append(&mut lines.0.lock().unwrap());
+    assert!(texts.len() > 20 && secrets.len() > 20);
+    for secret in &secrets {
+        assert!(secret.len() > 5, "{secret:?} may be anything");
+        let found = texts.iter().find(|it| it.contains(secret));
+        assert_eq!(found, None, "{secret:?}");
+    }
+}
