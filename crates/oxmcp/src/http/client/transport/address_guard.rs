@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn attack_9_each_class_of_addresses_is_of_its_kind_from_its_first_to_its_last() {
+    fn each_class_of_addresses_is_of_its_kind_from_its_first_to_its_last() {
         let classes = [
             (Kind::Loopback, "127.0.0.0 127.255.255.255 ::1"),
             (Kind::Private, "10.0.0.0 10.255.255.255"),
