@@ -128,3 +128,26 @@ impl Extension {
 fn revision(member: Option<&Value>) -> Option<&str> {
     member.and_then(Value::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_that_is_declared_false_is_not_there() {
+        let capabilities = serde_json::json!({"a": {"yes": true, "no": false, "with": {}}});
+        for (path, is_there) in [
+            ("a", true),
+            ("a.yes", true),
+            ("a.with", true),
+            ("a.no", false),
+            ("a.none", false),
+            ("a.yes.more", false),
+            ("b", false),
+        ] {
+            let requirement = Requirement::Capability(path.into());
+            let lacks = Extensions::default().lacks(&requirement, &capabilities);
+            assert_eq!(lacks.is_none(), is_there, "{path}: {lacks:?}");
+        }
+    }
+}

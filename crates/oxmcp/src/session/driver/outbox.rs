@@ -445,6 +445,18 @@ mod tests {
     }
 
     #[test]
+    fn nothing_waits_for_room_in_a_connection_that_has_closed() {
+        let outbox = Outbox::new(1);
+        outbox.append(|buffer| buffer.extend_from_slice(b"{}\n"));
+        // The driver never gets rid of it.
+        let mut taken = Vec::new();
+        assert!(matches!(outbox.try_take(&mut taken), Some(Due::Write)));
+        assert!(!outbox.has_room());
+        outbox.close();
+        assert!(outbox.is_full() && outbox.has_room());
+    }
+
+    #[test]
     fn memory_is_kept_for_as_long_as_it_is_needed() {
         let retention = &mut BufferRetention::default();
         assert_eq!(write(retention, MAX_RETAINED + 1), 0);
