@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error::{AuthError, Result};
+
 /// Scopes that are kept of what a peer names.
 const MAX_SCOPES: usize = 256;
 /// Bytes of one scope.
@@ -36,13 +38,30 @@ impl ScopeSet {
         text.split(' ').collect()
     }
 
+    /// The same of a text of a program's own, which must not get less by being read.
+    ///
+    /// # Errors
+    ///
+    /// Where a scope would be left out.
+    pub fn parse_all(text: &str) -> Result<Self> {
+        let set = Self::parse(text);
+        let mut words = text.split(' ').filter(|word| !word.is_empty());
+        let Some(lost) = words.find(|word| !set.contains(word)) else {
+            return Ok(set);
+        };
+        let why = if is_scope(lost) {
+            format!("scopes are {MAX_SCOPES} at most, and {lost:?} is one more")
+        } else {
+            format!(
+                "{lost:?} is no scope: that has up to {MAX_SCOPE} printable ASCII characters, without quotes and backslashes"
+            )
+        };
+        Err(AuthError::configuration(why))
+    }
+
     /// Adds a scope, if it is one and is not there, and there is room.
     pub fn insert(&mut self, scope: &str) {
-        let is_scope = (1..=MAX_SCOPE).contains(&scope.len())
-            && scope
-                .bytes()
-                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
-        if is_scope && self.0.len() < MAX_SCOPES && !self.contains(scope) {
+        if is_scope(scope) && self.0.len() < MAX_SCOPES && !self.contains(scope) {
             self.0.push(scope.to_owned());
         }
     }
@@ -77,6 +96,11 @@ impl ScopeSet {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+fn is_scope(text: &str) -> bool {
+    let is_of_it = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    (1..=MAX_SCOPE).contains(&text.len()) && text.bytes().all(is_of_it)
 }
 
 /// Sets are equal whatever the order.
@@ -125,5 +149,28 @@ mod tests {
         let more = many.union(&ScopeSet::parse("0 more"));
         assert_eq!(more.iter().count(), MAX_SCOPES + 1);
         assert!(!many.includes(&more));
+    }
+
+    #[test]
+    fn a_programs_own_scopes_are_all_kept_or_refused() {
+        let some = ScopeSet::parse_all(" a  b a").unwrap();
+        assert_eq!(some.to_string(), "a b");
+        let numbered = |count: usize| {
+            let all: Vec<_> = (0..count).map(|i| format!("s{i}")).collect();
+            ScopeSet::parse_all(&all.join(" "))
+        };
+        assert_eq!(numbered(MAX_SCOPES).unwrap().iter().count(), MAX_SCOPES);
+        let error = numbered(MAX_SCOPES + 1).unwrap_err().to_string();
+        assert_eq!(error, "scopes are 256 at most, and \"s256\" is one more");
+        for wrong in [
+            "a \u{fc}",
+            "a b\tc",
+            "a\nb",
+            "a\\b",
+            &"x".repeat(MAX_SCOPE + 1),
+        ] {
+            let error = ScopeSet::parse_all(wrong).unwrap_err().to_string();
+            assert!(error.contains("is no scope"), "{error}");
+        }
     }
 }

@@ -274,12 +274,12 @@ impl AuthorizationAttempt {
         }
         self.check(&found)?;
         if let Some(code) = &found.error {
-            let code = shown(code, &[]);
+            let code = shown(code);
             let description = found.description.as_deref().unwrap_or("no reason is given");
             let message = format!(
                 "the authorization server {:?} did not authorize: {code}: {}",
                 self.issuer,
-                shown(description, &[])
+                shown(description)
             );
             return Err(AuthError::refused(message, Some(&code)));
         }
@@ -306,7 +306,7 @@ impl AuthorizationAttempt {
             Some(from) if from == issuer => Ok(()),
             Some(from) => Err(AuthError::untrusted(format!(
                 "the answer is from {:?}, and {issuer:?} was asked: they must be the same, letter by letter",
-                shown(from, &[])
+                shown(from)
             ))),
             None if self.is_issuer_required => Err(AuthError::untrusted(format!(
                 "the answer does not say who gave it (`iss`), and {issuer:?} says that its answers do"

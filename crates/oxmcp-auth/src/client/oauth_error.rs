@@ -1,15 +1,62 @@
 //! Errors of OAuth endpoints, as sentences without secrets.
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, StatusCode, header::AUTHORIZATION};
 use serde::Deserialize;
+use url::form_urlencoded::byte_serialize;
 
+use super::{authentication::Form, identity::Client};
 use crate::{
     error::{AuthError, AuthErrorKind},
     exchange::Response,
+    secret::Secret,
 };
 
 /// Characters of a description that are shown.
 const MAX_SHOWN: usize = 300;
+
+/// The parameters of a form that are secrets.
+const SECRET_PARAMETERS: [&str; 8] = [
+    "code",
+    "code_verifier",
+    "refresh_token",
+    "assertion",
+    "client_assertion",
+    "client_secret",
+    "subject_token",
+    "token",
+];
+
+/// What was secret in a request, as its receiver may quote it: plain, and as a form or a header had it. The longest first, since
+/// one may be within another.
+#[derive(Debug, Default)]
+pub(super) struct SentSecrets(Vec<Secret>);
+
+impl SentSecrets {
+    pub(super) fn of(client: Option<&Client>, form: &Form, headers: &HeaderMap) -> Self {
+        let in_form = form
+            .iter()
+            .filter(|(name, _)| SECRET_PARAMETERS.contains(name))
+            .map(|(_, value)| value);
+        let of_client = client.and_then(Client::secret);
+        let plain = in_form.chain(of_client).flat_map(|secret| {
+            let encoded: String = byte_serialize(secret.expose().as_bytes()).collect();
+            [secret.clone(), encoded.into()]
+        });
+        let in_headers = [AUTHORIZATION, HeaderName::from_static("dpop")]
+            .into_iter()
+            .filter_map(|name| headers.get(name)?.to_str().ok())
+            .map(|value| value.rsplit(' ').next().unwrap_or(value).into());
+        let all = plain.chain(in_headers);
+        let mut all: Vec<_> = all.filter(|it: &Secret| !it.expose().is_empty()).collect();
+        all.sort_by_key(|it| std::cmp::Reverse(it.expose().len()));
+        Self(all)
+    }
+
+    fn cut_from(&self, text: &str) -> String {
+        let cut = |text: String, secret: &Secret| text.replace(secret.expose(), "…");
+        self.0.iter().fold(text.to_owned(), cut)
+    }
+}
 
 /// The body of an error ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
 #[derive(Default, Deserialize)]
@@ -34,11 +81,12 @@ fn read(response: &Response) -> ErrorBody {
 }
 
 /// The error of a response: what was asked, what came, and nothing that was secret in the request.
-pub(super) fn of(response: &Response, asked: &str, secrets: &[&str]) -> AuthError {
+pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthError {
     let status = response.status();
     let body = read(response);
-    let code = body.error.map(|code| shown(&code, secrets));
-    let description = body.error_description.map(|text| shown(&text, secrets));
+    let code = body.error.map(|code| shown(&sent.cut_from(&code)));
+    let description = body.error_description;
+    let description = description.map(|text| shown(&sent.cut_from(&text)));
     let is_unavailable = status.is_server_error()
         || status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT
@@ -59,12 +107,8 @@ pub(super) fn of(response: &Response, asked: &str, secrets: &[&str]) -> AuthErro
     AuthError::refused(message, code.as_deref())
 }
 
-/// A peer's text as it may be shown: short, without control characters, and without what was secret.
-pub(super) fn shown(text: &str, secrets: &[&str]) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets.iter().filter(|it| !it.is_empty()) {
-        text = text.replace(secret, "…");
-    }
+/// A peer's text as it may be shown: short, and without control characters.
+pub(super) fn shown(text: &str) -> String {
     text.chars()
         .take(MAX_SHOWN)
         .map(|c| if c.is_control() { ' ' } else { c })

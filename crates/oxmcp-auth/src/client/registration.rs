@@ -3,7 +3,12 @@
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
-use super::{conversation::Conversation, discovery::uri, identity::Client, oauth_error};
+use super::{
+    conversation::Conversation,
+    discovery::uri,
+    identity::Client,
+    oauth_error::{self, SentSecrets},
+};
 use crate::{
     error::{AuthError, Result},
     exchange::{Body, Request, Response},
@@ -249,7 +254,7 @@ impl Conversation for Registration {
                 "the registration of a client with redirect URIs {:?} at {:?}",
                 self.metadata.redirect_uris, self.endpoint
             );
-            return Err(oauth_error::of(response, &asked, &[]));
+            return Err(oauth_error::of(response, &asked, &SentSecrets::default()));
         }
         let what = format!("answer to the registration at {:?}", self.endpoint);
         let answer: Answer = document::read(response.body().as_ref(), &what)?;

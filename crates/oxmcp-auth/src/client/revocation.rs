@@ -6,8 +6,8 @@ use super::{
     authentication::{Form, authenticate},
     conversation::Conversation,
     identity::Client,
-    oauth_error,
-    token_request::{post_form, secrets_of},
+    oauth_error::{self, SentSecrets},
+    token_request::post_form,
     tokens::Tokens,
 };
 use crate::{
@@ -27,8 +27,8 @@ pub struct Revocation {
     client: Client,
     token: Secret,
     hint: &'static str,
-    /// The form as it was sent, with what authenticates the client.
-    sent: Form,
+    /// What was secret in the request that was sent.
+    sent: SentSecrets,
 }
 
 impl Revocation {
@@ -49,7 +49,7 @@ impl Revocation {
             client: client.clone(),
             token: token.clone(),
             hint,
-            sent: Form::new(),
+            sent: SentSecrets::default(),
         })
     }
 }
@@ -64,8 +64,8 @@ impl Conversation for Revocation {
         ];
         let mut headers = HeaderMap::new();
         authenticate(&self.client, &self.server, now, &mut headers, &mut form)?;
-        self.sent = form;
-        post_form(&self.endpoint, &self.sent, headers)
+        self.sent = SentSecrets::of(Some(&self.client), &form, &headers);
+        post_form(&self.endpoint, &form, headers)
     }
 
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<()>> {
@@ -73,7 +73,6 @@ impl Conversation for Revocation {
             return Ok(Some(()));
         }
         let asked = format!("the revocation at {:?}", self.endpoint);
-        let secrets = secrets_of(Some(&self.client), &self.sent);
-        Err(oauth_error::of(response, &asked, &secrets))
+        Err(oauth_error::of(response, &asked, &self.sent))
     }
 }

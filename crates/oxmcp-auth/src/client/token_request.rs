@@ -11,7 +11,7 @@ use super::{
     conversation::Conversation,
     discovery::uri,
     identity::Client,
-    oauth_error,
+    oauth_error::{self, SentSecrets},
     refusal::nonce,
     tokens::{TokenAnswer, Tokens, sensitive},
 };
@@ -305,8 +305,8 @@ struct Post {
     proof_key: Option<Arc<ProofKey>>,
     nonce: Option<String>,
     asked_at: UnixTime,
-    /// The form as it was sent, with what authenticates the client.
-    sent: Form,
+    /// What was secret in the request that was sent.
+    sent: SentSecrets,
 }
 
 impl Post {
@@ -326,7 +326,7 @@ impl Post {
             proof_key: None,
             nonce: None,
             asked_at: UnixTime::default(),
-            sent: Form::new(),
+            sent: SentSecrets::default(),
         })
     }
 
@@ -343,8 +343,8 @@ impl Post {
             let proof = sensitive(&key.proof(&proof)?)?;
             headers.insert(HeaderName::from_static("dpop"), proof);
         }
-        self.sent = form;
-        post_form(&self.endpoint, &self.sent, headers)
+        self.sent = SentSecrets::of(self.client.as_ref(), &form, &headers);
+        post_form(&self.endpoint, &form, headers)
     }
 
     /// The answer, or nothing if the request is to be sent again.
@@ -362,29 +362,8 @@ impl Post {
             return Ok(None);
         }
         let asked = format!("the token request to {:?}", self.endpoint);
-        let secrets = secrets_of(self.client.as_ref(), &self.sent);
-        Err(oauth_error::of(response, &asked, &secrets))
+        Err(oauth_error::of(response, &asked, &self.sent))
     }
-}
-
-/// What of a request must not come back in an error.
-pub(super) fn secrets_of<'a>(client: Option<&'a Client>, form: &'a Form) -> Vec<&'a str> {
-    let is_secret = |name: &str| {
-        matches!(
-            name,
-            "code"
-                | "code_verifier"
-                | "refresh_token"
-                | "assertion"
-                | "client_assertion"
-                | "subject_token"
-                | "token"
-        )
-    };
-    let in_form = form.iter().filter(|(name, _)| is_secret(name));
-    let in_form = in_form.map(|(_, value)| value.expose());
-    let of_client = client.and_then(Client::secret).map(Secret::expose);
-    in_form.chain(of_client).collect()
 }
 
 /// A form as a request.

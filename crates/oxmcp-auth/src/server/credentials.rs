@@ -34,7 +34,7 @@ impl Credentials {
                 "there is more than one Authorization header",
             ));
         }
-        let value = value.to_str().unwrap_or_default();
+        let value = str::from_utf8(value.as_bytes()).unwrap_or_default();
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
         let scheme = if scheme.eq_ignore_ascii_case("Bearer") {
             Scheme::Bearer
@@ -65,6 +65,10 @@ impl Credentials {
 /// `b64token` of [RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), which is also `token68`.
 fn is_token(text: &str) -> bool {
     let body = text.trim_end_matches('=');
-    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
-    !body.is_empty() && body.bytes().all(is_of_it)
+    !body.is_empty() && body.bytes().all(is_of_token)
+}
+
+/// Written so that it becomes two comparisons and a mask: a token is hundreds of bytes, and comes with each request.
+fn is_of_token(byte: u8) -> bool {
+    matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
 }

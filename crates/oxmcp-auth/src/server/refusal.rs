@@ -58,6 +58,10 @@ impl Refusal {
         )))
     }
 
+    pub(super) fn is_unavailable(&self) -> bool {
+        matches!(self.0, Reason::Unavailable(_))
+    }
+
     /// The status of its answer: 401 for a token that is missing or not valid, 403 for one that does not suffice, 400 for a
     /// request that is malformed, 503 where tokens cannot be checked.
     #[must_use]

@@ -89,11 +89,17 @@ impl TokenCache {
         if let Some(refusal) = self.revocation(hash) {
             return Some(Err(refusal));
         }
-        if let Some(valid) = self.valid.get(hash) {
-            return (now < valid.until).then(|| Ok(Arc::clone(&valid.token)));
+        let valid = self.valid.get(hash).filter(|valid| now < valid.until);
+        if let Some(valid) = valid {
+            return Some(Ok(Arc::clone(&valid.token)));
         }
         let (refusal, until) = self.refused.get(hash)?;
         (now < *until).then(|| Err(refusal.clone()))
+    }
+
+    /// Whether a token was valid when it was verified last, be that long ago.
+    pub(super) fn was_valid(&self, hash: &TokenHash) -> bool {
+        self.valid.contains(hash)
     }
 
     /// The refusal of a token that was revoked.
@@ -121,9 +127,11 @@ impl TokenCache {
         self.valid.insert(hash, Valid { token, until, key });
     }
 
-    /// Keeps a refusal for a second.
+    /// Keeps a refusal for a second. That nothing can be found out now makes no token one that was never valid.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
-        self.valid.remove(&hash);
+        if !refusal.is_unavailable() {
+            self.valid.remove(&hash);
+        }
         self.refused.insert(hash, (refusal, now.plus(REFUSED_FOR)));
     }
 

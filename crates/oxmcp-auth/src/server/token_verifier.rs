@@ -24,7 +24,8 @@ use crate::{
 /// Seconds that clocks may differ by, where nothing else was set.
 const CLOCK_SKEW: u64 = 60;
 
-/// Issuers that are asked at once about tokens; one more is answered that it is to try again.
+/// Tokens that were never found valid and whose issuer is asked at once; one more is answered that it is to try again. Those that
+/// are asked about again do not wait for these, and are as many as the cache has places.
 const MAX_INTROSPECTIONS: usize = 1_000;
 
 /// Seconds after which a question counts as lost.
@@ -349,10 +350,12 @@ impl TokenVerifier {
         if asked.get(&hash).is_some_and(is_under_way) {
             return Verification::Wait;
         }
-        if asked.len() >= MAX_INTROSPECTIONS {
+        // Anybody can send tokens that are none, as many as they like.
+        let is_new = !self.cache.read().was_valid(&hash);
+        if is_new && asked.len() >= MAX_INTROSPECTIONS {
             asked.retain(|_, since| is_under_way(since));
         }
-        if asked.len() >= MAX_INTROSPECTIONS {
+        if is_new && asked.len() >= MAX_INTROSPECTIONS {
             return Verification::Refused(Refusal::unavailable(AuthError::unavailable(
                 "too many introspections are under way",
             )));

@@ -1,6 +1,9 @@
 //! Tokens that were found valid, and whom they stand for.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     error::{AuthError, Result},
@@ -43,6 +46,17 @@ pub struct VerifiedToken {
     pub owner: Option<String>,
     /// All that its issuer says of it; `None` where a verifier of one's own has made it.
     pub claims: Option<Claims>,
+    shared_key: SharedKey,
+}
+
+/// The owner key, once it was asked for. A copy has none, since its fields may be changed.
+#[derive(Default)]
+struct SharedKey(OnceLock<Arc<str>>);
+
+impl Clone for SharedKey {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl VerifiedToken {
@@ -59,6 +73,7 @@ impl VerifiedToken {
             thumbprint: None,
             owner: None,
             claims: None,
+            shared_key: SharedKey::default(),
         }
     }
 
@@ -110,6 +125,19 @@ impl VerifiedToken {
         }
         let (subject, client) = (self.subject.as_deref(), self.client_id.as_deref());
         Ok(key(&self.issuer, subject, client))
+    }
+
+    /// The [owner key](Self::owner_key), made once for all who share the token.
+    ///
+    /// # Errors
+    ///
+    /// Where there is neither a subject nor a client.
+    pub fn shared_owner_key(self: &Arc<Self>) -> Result<Arc<str>> {
+        if let Some(key) = self.shared_key.0.get() {
+            return Ok(Arc::clone(key));
+        }
+        let key: Arc<str> = self.owner_key()?.into();
+        Ok(Arc::clone(self.shared_key.0.get_or_init(|| key)))
     }
 }
 

@@ -534,6 +534,42 @@ fn refusals_give_way_one_by_one() {
 }
 
 #[test]
+fn invented_tokens_hold_up_no_token_that_was_valid_before() {
+    let verifier = introspecting();
+    let answer = ok(&json!({"active": true, "aud": RESOURCE, "sub": "ann"}));
+    let known = Secret::new("known");
+    let question = fetch(verifier.verify(&known, NOW));
+    verifier.fetched(&question, answer.clone(), NOW);
+    let later = NOW.plus(3_600);
+    for i in 0..1_000 {
+        fetch(verifier.verify(&Secret::new(format!("invented{i}")), later));
+    }
+    let new = refusal(verifier.verify(&Secret::new("new"), later));
+    assert_eq!(new.status(), 503);
+    // The issuer is asked about the other, also where it has not answered once.
+    let question = fetch(verifier.verify(&known, later));
+    verifier.fetched(&question, status(503), later);
+    assert_eq!(refusal(verifier.verify(&known, later)).status(), 503);
+    let later = later.plus(1);
+    let question = fetch(verifier.verify(&known, later));
+    verifier.fetched(&question, answer, later);
+    assert!(is_valid(&verifier.verify(&known, later)));
+    // A token that its issuer refuses is as good as invented.
+    let later = later.plus(29);
+    for i in 0..1_000 {
+        let _ = verifier.verify(&Secret::new(format!("more{i}")), later);
+    }
+    let later = later.plus(1);
+    let question = fetch(verifier.verify(&known, later));
+    verifier.fetched(&question, ok(&json!({"active": false})), later);
+    let _ = verifier.verify(&Secret::new("one more"), later);
+    assert_eq!(
+        refusal(verifier.verify(&known, later.plus(1))).status(),
+        503
+    );
+}
+
+#[test]
 fn tokens_are_introspected_once_for_all_and_again_in_time() {
     let verifier = introspecting();
     let token = Secret::new("opaque+token");

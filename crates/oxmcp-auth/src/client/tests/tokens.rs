@@ -298,6 +298,40 @@ fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
 }
 
 #[test]
+fn an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
+    let client = client().with_secret("hunter/2");
+    let key = Arc::new(ProofKey::generate().unwrap());
+    for methods in ["client_secret_post", "client_secret_basic"] {
+        let mut request = refresh(&offering(&[methods]), &client).proof_key(Arc::clone(&key));
+        let sent = request.request(NOW).unwrap();
+        // All that it has heard.
+        let quoted = format!("{:?}", String::from_utf8_lossy(sent.body().as_ref()));
+        let headers = ["authorization", "dpop"].map(|name| sent.headers().get(name));
+        let headers: Vec<_> = headers.into_iter().flatten().collect();
+        let headers: Vec<_> = headers.iter().map(|it| it.to_str().unwrap()).collect();
+        let quoted = format!(
+            "{} {} hunter/2",
+            headers.join(" "),
+            quoted.trim_matches('"')
+        );
+        let mut response = Response::new(
+            serde_json::json!({"error": "old", "error_description": quoted})
+                .to_string()
+                .into(),
+        );
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let error = request.receive(&response, NOW).unwrap_err();
+        let said = error.to_string();
+        for secret in headers.iter().flat_map(|it| it.rsplit(' ').next()) {
+            assert!(!said.contains(secret), "{said}");
+        }
+        assert!(!said.contains("hunter") && !said.contains("=old"), "{said}");
+        assert!(said.contains("grant_type=refresh_token"), "{said}");
+        assert_eq!(error.oauth_error(), Some("…"));
+    }
+}
+
+#[test]
 fn errors_name_the_place_and_the_code_and_no_secret() {
     let (_, result) = run(&mut refresh(&server(), &client()), |_| {
         response(

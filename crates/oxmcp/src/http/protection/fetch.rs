@@ -163,13 +163,13 @@ mod tests {
     const ISSUER: &str = "http://127.0.0.1:1";
     const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
 
-    /// What is fetched next to verify a token of the issuer, after its metadata, if they have come, named that place of its keys.
-    fn next_fetch(keys: Option<&str>) -> Fetch {
+    /// What is fetched next to verify a token of an issuer, after its metadata, if they have come, named that place of its keys.
+    fn next_fetch(issuer: &str, keys: Option<&str>) -> Fetch {
         let verifier = TokenVerifier::new(["https://mcp.example.com/mcp"]).unwrap();
-        let verifier = verifier.issuer(TrustedIssuer::new(ISSUER)).unwrap();
+        let verifier = verifier.issuer(TrustedIssuer::new(issuer)).unwrap();
         let key = SigningKey::generate(Algorithm::Es256).unwrap();
         let claims = json!({
-            "iss": ISSUER, "aud": "https://mcp.example.com/mcp", "sub": "ann", "client_id": "editor",
+            "iss": issuer, "aud": "https://mcp.example.com/mcp", "sub": "ann", "client_id": "editor",
             "iat": NOW.seconds(), "exp": NOW.seconds() + 300,
         });
         let token = Secret::new(key.sign("at+jwt", &claims).unwrap());
@@ -181,7 +181,7 @@ mod tests {
         let Some(keys) = keys else {
             return metadata;
         };
-        let said = json!({"issuer": ISSUER, "jwks_uri": keys}).to_string();
+        let said = json!({"issuer": issuer, "jwks_uri": keys}).to_string();
         verifier.fetched(
             &metadata,
             Ok(Response::new(Body::from(said.into_bytes()))),
@@ -202,10 +202,21 @@ mod tests {
             (Some("https://169.254.169.254/keys"), true),
             (Some("https://[fd00::1]/keys"), true),
         ] {
-            let fetch = next_fetch(keys);
+            let fetch = next_fetch(ISSUER, keys);
             assert_eq!(fetch.is_discovered(), keys.is_some());
             let error = clients.fetch(&fetch).await.unwrap_err();
             assert_eq!(error.contains(refusal), is_refused, "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_are_not_fetched_from_a_name_that_leads_into_this_network() {
+        // No address stands in the URL: it is seen where the name is resolved.
+        for (issuer, is_refused) in [("https://8.8.8.8", true), (ISSUER, false)] {
+            let clients = Clients::of([issuer].into_iter());
+            let fetch = next_fetch(issuer, Some("https://localhost:1/keys"));
+            let error = clients.fetch(&fetch).await.unwrap_err();
+            assert_eq!(error.contains("no public address"), is_refused, "{error}");
         }
     }
 }
