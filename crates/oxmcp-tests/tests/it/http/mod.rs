@@ -10,6 +10,11 @@ mod client;
 mod end_to_end;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod load;
+#[cfg(all(
+    feature = "auth",
+    any(feature = "http-client", feature = "http-server")
+))]
+mod log_lines;
 #[cfg(feature = "http-server")]
 mod mounts;
 #[cfg(feature = "http-server")]

@@ -225,13 +225,12 @@ impl Login {
             .exchange(&key, callback.as_ref(), &record, credentials)
             .await;
         match (finished, client) {
-            (Err(error), Some(client)) if self.is_configured(&client) => {
+            (Err(error), Some(client)) => {
+                if wants_another_client(&error) && !self.is_configured(&client) {
+                    // The next login registers another one.
+                    self.forget_registered(&key, &client).await?;
+                }
                 Err(explain(self, error, &client))
-            }
-            (Err(error), Some(client)) if wants_another_client(&error) => {
-                // The next login registers another one.
-                self.forget_registered(&key, &client).await?;
-                Err(error)
             }
             (finished, _) => finished,
         }

@@ -125,6 +125,8 @@ async fn respond(socket: &mut TcpStream, status: &str, text: &str) -> Result<()>
 
 #[cfg(test)]
 mod tests {
+    use std::io::{ErrorKind, Read};
+
     use super::*;
 
     async fn ask(uri: &str, request: &str) -> String {
@@ -171,14 +173,15 @@ mod tests {
         let uri = loopback.redirect_uri().to_owned();
         let authority = uri.strip_prefix("http://").unwrap();
         let address = authority.split('/').next().unwrap();
-        let mut idle = TcpStream::connect(address).await.unwrap();
+        let idle = TcpStream::connect(address).await.unwrap();
         let answer = tokio::spawn(loopback.answer("right"));
-        let right = "GET /callback?state=right HTTP/1.1\r\n\r\n";
-        select! {
-            said = ask(&uri, right) => assert!(said.starts_with("HTTP/1.1 200"), "{said}"),
-            // The listener ends with its answer, and closes what is open.
-            _ = idle.read_u8() => assert!(answer.is_finished(), "the idle connection was waited for"),
-        }
+        let said = ask(&uri, "GET /favicon.ico HTTP/1.1\r\n\r\n").await;
+        assert!(said.starts_with("HTTP/1.1 404"), "{said}");
+        let still = idle.into_std().unwrap().read(&mut [0]);
+        let still = still.map_err(|error| error.kind());
+        assert_eq!(still, Err(ErrorKind::WouldBlock), "its end was waited for");
+        let said = ask(&uri, "GET /callback?state=right HTTP/1.1\r\n\r\n").await;
+        assert!(said.starts_with("HTTP/1.1 200"), "{said}");
         assert!(answer.await.unwrap().is_ok());
     }
 }

@@ -186,7 +186,7 @@ impl Kind {
             [0xfc00..=0xfdff, ..] => Self::Private,
             [0xfe80..=0xfebf, ..] => Self::LinkLocal,
             // Global addresses, without those of documentation, Teredo and 6to4.
-            [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] => Self::Other,
+            [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => Self::Other,
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Other,
         }
@@ -261,6 +261,7 @@ mod tests {
             "[2002:7f00:1::]",
             "[2001::1]",
             "[2001:db8::1]",
+            "[3fff::1]",
             "[100::1]",
         ] {
             assert!(!passes("https://8.8.8.8/", &[], host).await, "{host}");
@@ -293,7 +294,11 @@ mod tests {
             (Kind::Public, "192.0.1.0 192.0.3.0 192.88.98.0 192.167.0.0"),
             (Kind::Public, "192.169.0.0 198.17.0.0 198.20.0.0"),
             (Kind::Public, "198.51.99.0 198.51.101.0 203.0.112.0"),
-            (Kind::Public, "203.0.114.0 2000:: 2003:: 3fff::"),
+            (Kind::Other, "3fff:: 3fff:fff:ffff::"),
+            (
+                Kind::Public,
+                "203.0.114.0 2000:: 2003:: 3ffe:ffff:: 3fff:1000::",
+            ),
         ];
         let of_other_kinds: Vec<_> = classes
             .into_iter()

@@ -127,8 +127,7 @@ async fn a_refused_request_says_what_to_begin_and_finds_the_login() {
     web.fake().greets_all = true;
     web.fake().scoped = vec!["write"];
     let login = process(&web, &store).user("ann");
-    let endpoint = Endpoint::new(MCP).http_client(web.clone());
-    let endpoint = endpoint.standalone_stream(false).login(login.clone());
+    let endpoint = endpoint(web.clone()).login(login.clone());
     let session = client().connect(endpoint).await.unwrap();
     // Without a login, and then without a scope: the session goes on once there is one.
     for (tool, scopes) in [("add", "base"), ("write", "base write")] {

@@ -56,12 +56,7 @@ async fn sessions_share_answers_within_one_login_alone() {
     let ours = client();
     let connect = async |user: &str| {
         let login = agreeing(&web).user(user).store(store.clone());
-        let endpoint = Endpoint::new(MCP).http_client(web.clone());
-        let endpoint = endpoint.standalone_stream(false);
-        let endpoint = endpoint.login(login.http_client(web.clone()));
-        let session = ours.connect(endpoint).await.unwrap();
-        call(&session, "add").await.unwrap();
-        session
+        connect_with(&ours, &web, login).await.unwrap()
     };
     let ann = tools(&connect("ann").await).await;
     assert_eq!(tools(&connect("ann").await).await, ann);
@@ -75,12 +70,7 @@ async fn an_answer_to_the_next_login_is_not_kept_for_the_one_before() {
     let ours = client();
     let connect = async || {
         let login = agreeing(&web).store(store.clone());
-        let endpoint = Endpoint::new(MCP).http_client(web.clone());
-        let endpoint = endpoint.standalone_stream(false);
-        let endpoint = endpoint.login(login.http_client(web.clone()));
-        let session = ours.connect(endpoint).await.unwrap();
-        call(&session, "add").await.unwrap();
-        session
+        connect_with(&ours, &web, login).await.unwrap()
     };
     let (quicker, other) = (connect().await, connect().await);
     web.fake().expire();

@@ -212,10 +212,8 @@ async fn credentials_that_cannot_be_read_are_as_none() {
 async fn a_login_that_another_program_makes_is_found() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().greets_all = true;
-    let endpoint = Endpoint::new(MCP).http_client(web.clone());
-    let endpoint = endpoint.standalone_stream(false);
     let login = Login::non_interactive().store(store.clone());
-    let endpoint = endpoint.login(login.http_client(web.clone()));
+    let endpoint = endpoint(web.clone()).login(login.http_client(web.clone()));
     let session = client().connect(endpoint).await.unwrap();
     assert!(call(&session, "add").await.unwrap_err().is_authorization());
     connect(&web, agreeing(&web).store(store)).await.unwrap();

@@ -1,64 +1,21 @@
 //! Tests that logins put no secret into log lines and errors.
 
-use std::{
-    fmt::Debug,
-    sync::{Arc, Mutex},
-};
-
 use oxmcp::{
     StateKey, auth,
     http::{Login, MemoryTokenStore},
 };
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span::{Attributes, Id, Record},
-};
 
 use super::*;
 use crate::{
-    http::client::login::{
-        fake::{AS, TOKEN},
-        persons::browsing,
+    http::{
+        client::login::{
+            fake::{AS, TOKEN},
+            persons::browsing,
+        },
+        log_lines::LogLines,
     },
     support::subscribe,
 };
-
-/// Keeps every field of every event and span.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-struct Fields<'a>(&'a Lines);
-
-impl Visit for Fields<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let mut lines = self.0.0.lock().unwrap();
-        lines.push(format!("{field}: {value:?}"));
-    }
-}
-
-impl Subscriber for Lines {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        attributes.record(&mut Fields(self));
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut Fields(self));
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut Fields(self));
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
 
 /// A login, a refresh, a step-up, a refusal, and an authorization server that is down. Returns the errors.
 async fn use_up(web: &Web, login: Login) -> String {
@@ -114,7 +71,7 @@ async fn begun(web: &Web) -> String {
 
 #[tokio::test]
 async fn no_secret_is_in_a_log_line_or_an_error() {
-    let lines = Lines::default();
+    let lines = LogLines::default();
     let _guard = subscribe(lines.clone());
     let mut texts = Vec::new();
     let mut secrets = vec!["hunter".to_owned()];
@@ -132,7 +89,7 @@ async fn no_secret_is_in_a_log_line_or_an_error() {
     let web = Web::new();
     texts.push(begun(&web).await);
     secrets.append(&mut web.fake().secrets);
-    texts.append(&mut lines.0.lock().unwrap());
+    texts.append(&mut lines.take());
     assert!(texts.len() > 20 && secrets.len() > 20);
     for secret in &secrets {
         assert!(secret.len() > 5, "{secret:?} may be anything");

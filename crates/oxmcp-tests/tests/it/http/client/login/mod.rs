@@ -36,14 +36,24 @@ fn agreeing(web: &Web) -> Login {
 }
 
 async fn connect(web: &(impl HttpClient + Clone), login: Login) -> Result<ClientSession> {
-    let endpoint = Endpoint::new(MCP).http_client(web.clone());
-    // Its GET would log in, too.
-    let endpoint = endpoint.standalone_stream(false);
-    let endpoint = endpoint.login(login.http_client(web.clone()));
-    let session = client().connect(endpoint).await?;
+    connect_with(&client(), web, login).await
+}
+
+async fn connect_with(
+    client: &Client,
+    web: &(impl HttpClient + Clone),
+    login: Login,
+) -> Result<ClientSession> {
+    let endpoint = endpoint(web.clone()).login(login.http_client(web.clone()));
+    let session = client.connect(endpoint).await?;
     // What belongs to connecting is served before it.
     call(&session, "add").await?;
     Ok(session)
+}
+
+fn endpoint(web: impl HttpClient) -> Endpoint {
+    // Its GET would log in, too.
+    Endpoint::new(MCP).http_client(web).standalone_stream(false)
 }
 
 fn client() -> Client {

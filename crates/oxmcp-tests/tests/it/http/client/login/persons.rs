@@ -177,9 +177,7 @@ async fn nobody_is_asked_again_for_a_token_that_another_request_saw_refused() {
             Ok(web.agree(&url))
         }
     });
-    let endpoint = Endpoint::new(MCP).http_client(slow);
-    let endpoint = endpoint.standalone_stream(false);
-    let endpoint = endpoint.login(login.http_client(web.clone()));
+    let endpoint = endpoint(slow).login(login.http_client(web.clone()));
     let session = client().connect(endpoint).await.unwrap();
     call(&session, "add").await.unwrap();
     web.fake().refuses_all = true;

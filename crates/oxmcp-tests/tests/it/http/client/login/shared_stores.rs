@@ -203,9 +203,7 @@ async fn a_refresh_that_another_program_overtakes_takes_what_that_got() {
         quicker: Arc::default(),
     };
     let login = Login::non_interactive().store(store.clone());
-    let endpoint = Endpoint::new(MCP).http_client(web.clone());
-    let endpoint = endpoint.standalone_stream(false);
-    let endpoint = endpoint.login(login.clone().http_client(overtaken.clone()));
+    let endpoint = endpoint(web.clone()).login(login.clone().http_client(overtaken.clone()));
     let session = client().connect(endpoint).await.unwrap();
     call(&session, "add").await.unwrap();
     web.asked();
