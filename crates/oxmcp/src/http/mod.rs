@@ -54,4 +54,4 @@ pub use server::{
 };
 
 #[cfg(feature = "http-server")]
-pub use crate::session::Principal;
+pub use crate::transport::principal::Principal;

@@ -14,10 +14,11 @@ use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
     Method, Payload, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
-    SubscriptionFilter, ToolsCapability,
+    ServerTasksCapability, SubscriptionFilter, ToolsCapability,
     internal::{encode_result, into_text, unsupported_version},
     method,
 };
+use serde_json::json;
 
 #[cfg(feature = "http-server")]
 use crate::server::tool::ExpectedHeaders;
@@ -140,6 +141,8 @@ impl Negotiated {
 struct HandshakeCache {
     /// By the params of `initialize`.
     initialized: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
+    /// The same for clients that authentication has identified.
+    identified: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
     /// For the first revision that was asked for, which is that of most clients.
     discovered: OnceLock<(Revision, Line)>,
 }
@@ -313,25 +316,47 @@ impl Features {
         if self.logging.is_some() {
             capabilities.logging = Some(JsonObject::new());
         }
+        if self.has_core_tasks(revision) {
+            let mut tasks = ServerTasksCapability::default();
+            let call = JsonObject::from_iter([("call".to_owned(), json!({}))]);
+            tasks.requests = Some(JsonObject::from_iter([("tools".to_owned(), call.into())]));
+            tasks.cancel = Some(JsonObject::new());
+            tasks.list = Some(JsonObject::new());
+            capabilities.tasks = Some(tasks);
+        }
         capabilities.extensions = self.extensions.declared(revision);
         let experimental = Some(&self.experimental).filter(|it| !it.is_empty());
         capabilities.experimental = experimental.cloned();
         capabilities
     }
 
-    /// What is agreed on with a client that sends these params with `initialize`, and the result.
+    /// Whether calls of tools can run as tasks because a client asks for it: in 2025-11-25, with the extension.
+    pub(super) fn has_core_tasks(&self, revision: Revision) -> bool {
+        let name = method::GetTask::NAME;
+        self.extensions.core_method(name, revision).is_some()
+    }
+
+    /// What is agreed on with a client that sends these params with `initialize`, and the result. The client `is_identified`
+    /// where authentication has established who it is.
     ///
     /// # Errors
     /// Where the params do not fit, or no revision does.
-    pub(super) fn initialize(&self, params: Text<'_>) -> Result<(Arc<Negotiated>, Line)> {
+    pub(super) fn initialize(
+        &self,
+        params: Text<'_>,
+        is_identified: bool,
+    ) -> Result<(Arc<Negotiated>, Line)> {
         self.check_initialize(params)?;
         let params = params.get();
-        let cache = &self.handshakes.initialized;
+        let cache = match is_identified {
+            false => &self.handshakes.initialized,
+            true => &self.handshakes.identified,
+        };
         cache.get_or_try_insert(
             |known| **known == *params,
             params.len(),
             || {
-                let (negotiated, result) = self.negotiate(Text::checked(params))?;
+                let (negotiated, result) = self.negotiate(Text::checked(params), is_identified)?;
                 Ok((params.into(), (Arc::new(negotiated), result)))
             },
         )
@@ -354,7 +379,7 @@ impl Features {
     }
 
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
-    fn negotiate(&self, params: Text<'_>) -> Result<(Negotiated, Line)> {
+    fn negotiate(&self, params: Text<'_>, is_identified: bool) -> Result<(Negotiated, Line)> {
         let mut params = InitializeParams::from_json(params.get()).map_err(|error| {
             let name = method::Initialize::NAME;
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
@@ -367,7 +392,13 @@ impl Features {
             let refusal = unsupported_version(&self.revisions, &params.protocol_version);
             return Err(refusal.into());
         };
-        let capabilities = self.capabilities(revision);
+        let mut capabilities = self.capabilities(revision);
+        if let Some(tasks) = &mut capabilities.tasks
+            && !is_identified
+        {
+            // Nobody in particular has no tasks of their own, and must not see those of others.
+            tasks.list = None;
+        }
         let list_changes = SubscriptionFilter::default()
             .with_tools_list_changed(true)
             .with_prompts_list_changed(true)
@@ -579,7 +610,10 @@ mod tests {
 
     fn open(features: &Features, name: &str) -> Arc<Negotiated> {
         let params = params(name);
-        features.initialize(Text::checked(&params)).unwrap().0
+        features
+            .initialize(Text::checked(&params), false)
+            .unwrap()
+            .0
     }
 
     #[test]
@@ -607,7 +641,7 @@ mod tests {
             let features = server.features();
             let revision = Revision::LATEST;
             let params = params("a");
-            let (_, opened) = features.initialize(Text::checked(&params)).unwrap();
+            let (_, opened) = features.initialize(Text::checked(&params), false).unwrap();
             [features.discover(revision).unwrap(), opened]
         };
         let before = said(&server);

@@ -4,7 +4,7 @@ use oxmcp_protocol::Icon;
 
 use crate::{
     error::{Error, Result},
-    server::registry::Feature,
+    server::registry::{Access, Feature},
 };
 
 /// The options of a type that has the fields `definition`, whose id is `$id`, and `access`. The docs of `visible_to` follow.
@@ -51,7 +51,7 @@ macro_rules! options {
             #[cfg(feature = "auth")]
             #[must_use]
             pub fn scopes(mut self, scopes: &str) -> Self {
-                self.access.scopes = oxmcp_auth::ScopeSet::parse(scopes);
+                self.access.set_scopes(scopes);
                 self
             }
 
@@ -124,6 +124,15 @@ macro_rules! resource_options {
             }
         }
     };
+}
+
+/// Refuses a feature whose scopes were not all understood: it would need less than it should.
+///
+/// # Errors
+/// Says what is wrong with the first of them.
+pub(super) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
+    let checked = access.check();
+    checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
 
 /// Refuses icons of a feature that nobody should show.

@@ -34,9 +34,32 @@ pub(crate) struct Access {
     /// What an access token must allow, where one is demanded.
     #[cfg(feature = "auth")]
     pub(crate) scopes: oxmcp_auth::ScopeSet,
+    /// What is wrong with them as they were written.
+    #[cfg(feature = "auth")]
+    mistake: Option<oxmcp_auth::AuthError>,
 }
 
 impl Access {
+    #[cfg(feature = "auth")]
+    pub(crate) fn set_scopes(&mut self, scopes: &str) {
+        match oxmcp_auth::ScopeSet::parse_all(scopes) {
+            Ok(scopes) => self.scopes = scopes,
+            Err(mistake) => self.mistake = Some(mistake),
+        }
+    }
+
+    /// Whether it was all understood.
+    ///
+    /// # Errors
+    /// Says what was not.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        #[cfg(feature = "auth")]
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.to_string());
+        }
+        Ok(())
+    }
+
     /// Narrows the callers to those for whom `sees` is true as well.
     pub(crate) fn see(&mut self, sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
         self.sees = Some(match self.sees.take() {
@@ -202,6 +225,11 @@ pub(crate) trait Callable: Feature {
     const METHOD: &'static str;
 
     fn ask_mode(&self) -> AskMode;
+
+    /// Whether its requests can run as tasks, where clients ask for it.
+    fn can_be_task(&self) -> bool {
+        false
+    }
 
     /// The answer to arguments that cannot be used, whatever the feature takes.
     ///

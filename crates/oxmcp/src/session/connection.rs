@@ -38,10 +38,10 @@ use crate::{
             progress_rate::ProgressRate, progress_tokens::ProgressTokens, queue::NotificationQueue,
         },
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
-        principal::Principal,
         task::{BoxFuture, Latch},
     },
     sync::Mutex,
+    transport::principal::Principal,
 };
 
 /// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
@@ -289,11 +289,12 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
 
     /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the
-    /// [`NotificationQueue`].
+    /// [`NotificationQueue`]. Its sender is given where the transport knows that of each message.
     fn notification(
         &self,
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
+        sender: Option<&Principal>,
     );
 
     /// The peer takes back a request that is none of its own. Returns whether there is such a request: servers end
@@ -350,6 +351,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: &'a str,
     pub(crate) params: Option<&'a RequestParams<'a>>,
+    /// The sender, where the transport knows that of each message.
+    pub(crate) sender: Option<Principal>,
     /// The batch that the answer belongs to.
     pub(crate) batch: Option<Arc<Batch>>,
 }
@@ -392,7 +395,7 @@ impl RequestContext {
     /// ```
     #[must_use]
     pub fn principal(&self) -> Option<&Principal> {
-        self.parts().connection.caller().principal.as_ref()
+        self.parts().principal()
     }
 }
 
@@ -402,6 +405,8 @@ pub(crate) struct ContextParts {
     pub(crate) connection: Arc<Connection>,
     /// `None` for a notification.
     pub(crate) id: Option<RequestId>,
+    /// The sender, where the transport knows that of each message. Else it is that of the connection.
+    pub(crate) sender: Option<Principal>,
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) progress_token: Option<ProgressToken>,
@@ -414,6 +419,9 @@ pub(crate) struct ContextParts {
     pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Takes what the handler says and asks once it goes on without its request.
     pub(crate) detached: Detached,
+    /// What its client said of the task that the request is to run as (2025-11-25 only).
+    #[cfg(feature = "server")]
+    pub(crate) task: OnceLock<oxmcp_protocol::TaskMetadata>,
     /// Set with the answer: nothing that belongs to the request may follow it.
     pub(in crate::session) answered: AtomicBool,
 }

@@ -10,7 +10,6 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
-//! | `principal.rs` | [`Principal`]: the caller of a request |
 //! | `sealing.rs` | what travels with clients, and the keys that seal it |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
@@ -26,7 +25,6 @@ pub mod middleware;
 pub(crate) mod notifications;
 pub(crate) mod outbound;
 pub(crate) mod panics;
-pub(crate) mod principal;
 #[cfg(any(feature = "server", feature = "auth"))]
 pub(crate) mod sealing;
 pub(crate) mod task;
@@ -40,6 +38,5 @@ pub use handler::{
     with_state::{SharedAs, StateArguments, with_state},
 };
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
-pub use principal::Principal;
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use sealing::StateKey;

@@ -190,7 +190,9 @@ impl<W: WriteHalf> WriteHalf for LoggingWriter<W> {
 impl Log {
     fn frame(&self, frame: &Frame<'_>) {
         match frame {
-            Frame::Message(message) => self.message("<-", message),
+            Frame::Message(message) | Frame::MessageFrom { message, .. } => {
+                self.message("<-", message);
+            }
             Frame::TooLong { .. } => self.line("<- (a message beyond the limit, skipped)"),
             Frame::Failed { id, error } => self.line(&format!("<- (request {id} failed: {error})")),
         }

@@ -22,6 +22,7 @@
 // | `stdio`, `command` | the two ends of stdio: our own streams; a process that is started |
 // | `io`, `memory` | byte streams, pairs in memory |
 // | `logging`, `boxed` | a log around another transport; any transport as one type |
+// | `principal` | [`Principal`]: the caller of a message, where a transport knows it |
 // | `mirror` | headers that repeat parts of messages, for transports that have headers |
 
 mod boxed;
@@ -35,6 +36,7 @@ mod memory;
     expect(dead_code, reason = "clients alone learn what is to be mirrored")
 )]
 pub(crate) mod mirror;
+pub(crate) mod principal;
 mod stdio;
 pub(crate) mod traits;
 
@@ -45,6 +47,7 @@ pub use io::{Io, LineReader, LineWriter, io, stream};
 pub use logging::{Logging, LoggingReader, LoggingWriter};
 pub use memory::{InMemory, in_memory};
 pub use mirror::Mirror;
+pub use principal::Principal;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{
     CurrentLogin, Frame, Messages, MessagesIter, PersonWait, PersonWaits, ReadHalf, Startup,

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     limits::Limits,
     sync::Mutex,
-    transport::mirror::Mirror,
+    transport::{mirror::Mirror, principal::Principal},
 };
 
 /// A way to reach a peer.
@@ -359,6 +359,14 @@ pub trait WriteHalf: Send + 'static {
 pub enum Frame<'a> {
     /// One message: a single JSON value, with white space around it at most.
     Message(&'a [u8]),
+    /// A message whose sender the transport knows better than by the connection: it is the [`Principal`] of what the message
+    /// asks for, as over HTTP with SSE, where each comes by a request with a token of its own.
+    MessageFrom {
+        /// As in [`Message`](Self::Message).
+        message: &'a [u8],
+        /// The one that has sent it.
+        sender: &'a Principal,
+    },
     /// A message longer than [`Limits::max_message_bytes`], which was skipped.
     TooLong {
         /// How it begins, as far as that is known: a few hundred bytes mostly say which request it answers.
@@ -374,10 +382,23 @@ pub enum Frame<'a> {
     },
 }
 
+impl<'a> Frame<'a> {
+    /// The message, if it is one, and its sender where the transport knows that of each.
+    pub(crate) fn message(&self) -> Option<(&'a [u8], Option<&'a Principal>)> {
+        match self {
+            Self::Message(message) => Some((message, None)),
+            Self::MessageFrom { message, sender } => Some((message, Some(sender))),
+            Self::TooLong { .. } | Self::Failed { .. } => None,
+        }
+    }
+}
+
 impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Message(message) => f.debug_tuple("Message").field(&message.len()).finish(),
+            Self::Message(message) | Self::MessageFrom { message, .. } => {
+                f.debug_tuple("Message").field(&message.len()).finish()
+            }
             Self::TooLong { .. } => f.write_str("TooLong"),
             Self::Failed { id, error } => f
                 .debug_struct("Failed")

@@ -36,6 +36,7 @@ pub(crate) const TABLE: &[Row] = &[
             "attack_20_tokens_for_others_or_of_others_are_refused",
             "attack_20_tokens_that_are_bad_in_any_way_are_refused",
             "attack_21_tokens_are_in_no_debug_and_no_answer",
+            "attack_21_tokens_are_in_no_log_line",
             "attack_1_the_url_of_a_request_is_no_way_around_its_host",
             "attack_22_a_header_that_is_too_long_ends_its_request_alone",
             "attack_22_headers_of_arguments_must_agree_with_the_arguments",

@@ -65,6 +65,44 @@ fn wrong() -> [(Server, &'static str); 6] {
     ]
 }
 
+#[cfg(feature = "auth")]
+#[test]
+fn a_feature_that_would_lose_scopes_is_not_added() {
+    let many: Vec<_> = (0..257).map(|i| format!("s{i}")).collect();
+    let new = || Server::new("wrong", "1.0.0");
+    let template = ResourceTemplate::dynamic("a:{b}", "t", |_cx, _variables| async { "" });
+    for (server, said) in [
+        (
+            new().tool(tool("a").scopes(&many.join(" "))),
+            "tool \"a\": scopes are 256 at most, and \"s256\" is one more",
+        ),
+        (
+            new().prompt(Prompt::new("p", "", || async { "" }).scopes("a\nb")),
+            "prompt \"p\": \"a\\nb\" is no scope",
+        ),
+        (
+            new().resource(Resource::text("a:b", "r", "").scopes("read \"all\"")),
+            "resource \"a:b\": \"\\\"all\\\"\" is no scope",
+        ),
+        (
+            new().resource_template(template.scopes("l\u{e9}")),
+            "is no scope",
+        ),
+    ] {
+        let error = server.check().unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let server = new();
+    let added = server.add_tools([tool("a").scopes(&many.join(" "))]);
+    assert!(added.is_err(), "while it serves, too");
+    assert!(
+        new()
+            .tool(tool("a").scopes(&many[1..].join(" ")))
+            .check()
+            .is_ok()
+    );
+}
+
 #[tokio::test]
 async fn a_server_that_was_put_together_wrongly_says_so_before_it_serves() {
     for (server, said) in wrong() {

@@ -22,10 +22,7 @@ use super::{
     deadline::StreamDeadline,
     fetch::{Clients, Waiting},
 };
-use crate::{
-    http::server::ResponseBody,
-    session::{principal::Principal, task::spawn},
-};
+use crate::{http::server::ResponseBody, session::task::spawn, transport::principal::Principal};
 
 /// How long a request waits in all for what must be fetched: longer than one fetch may take.
 const WAIT: Duration = Duration::from_secs(15);

@@ -71,8 +71,8 @@ struct Settings {
     introspection: Option<Introspection>,
     /// A verifier of one's own, and the issuers whose tokens it takes.
     own: Option<(Verify, Vec<String>)>,
-    scopes: ScopeSet,
-    supported: ScopeSet,
+    scopes: String,
+    supported: String,
     hierarchy: ScopeHierarchy,
     clock_skew: u64,
     dpop: Option<(ProofVerifier, bool)>,
@@ -96,8 +96,8 @@ impl ProtectedResource {
                 issuers: Vec::new(),
                 introspection: None,
                 own: None,
-                scopes: ScopeSet::new(),
-                supported: ScopeSet::new(),
+                scopes: String::new(),
+                supported: String::new(),
                 hierarchy: ScopeHierarchy::new(),
                 clock_skew: CLOCK_SKEW,
                 dpop: None,
@@ -167,14 +167,14 @@ impl ProtectedResource {
     /// The scopes that every request needs, with spaces between them. Clients ask for these first.
     #[must_use]
     pub fn scopes(mut self, scopes: &str) -> Self {
-        self.set().scopes = ScopeSet::parse(scopes);
+        scopes.clone_into(&mut self.set().scopes);
         self
     }
 
     /// All scopes that there are, with spaces between them, for the metadata, where some are needed by some operations alone.
     #[must_use]
     pub fn scopes_supported(mut self, scopes: &str) -> Self {
-        self.set().supported = ScopeSet::parse(scopes);
+        scopes.clone_into(&mut self.set().supported);
         self
     }
 
@@ -236,7 +236,7 @@ impl ProtectedResource {
     /// can ask for them; with this they must know the scopes from elsewhere, as from
     /// [`scopes_supported`](Self::scopes_supported).
     ///
-    /// Over the transport of 2024-11-05 it is the token that opened the stream which counts.
+    /// Over the transport of 2024-11-05 the token counts that a message was posted with, and not the one that opened the stream.
     #[must_use]
     pub fn hide_unpermitted(mut self) -> Self {
         self.set().hides_unpermitted = true;
@@ -254,6 +254,9 @@ impl ProtectedResource {
     }
 
     /// Asks issuers with this client, in place of one that connects as the system has it.
+    ///
+    /// URLs that an issuer's metadata name must not lead into the network of this machine, and the default client connects to
+    /// addresses alone that were checked. Yours connects as it likes: of such a URL only the spelling is checked, which must be https.
     #[must_use]
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.set().client = Some(Arc::new(client));
@@ -352,10 +355,11 @@ impl Settings {
             .flat_map(|(_, issuers)| issuers.iter().map(String::as_str));
         let issuers: Vec<&str> = verifier.issuers().chain(own).collect();
         let mut resource = ResourceServer::new(&self.url, issuers)?
-            .scopes(self.scopes.clone())
+            .scopes(ScopeSet::parse_all(&self.scopes)?)
             .hierarchy(self.hierarchy.clone());
-        if !self.supported.is_empty() {
-            resource = resource.scopes_supported(&self.supported);
+        let supported = ScopeSet::parse_all(&self.supported)?;
+        if !supported.is_empty() {
+            resource = resource.scopes_supported(&supported);
         }
         if let Some(name) = &self.name {
             resource = resource.name(name);

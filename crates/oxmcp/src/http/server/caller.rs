@@ -20,7 +20,8 @@ use crate::session::{
 
 impl RequestContext {
     /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
-    /// of the endpoint has found out. `None` over any other transport.
+    /// of the endpoint has found out. `None` over any other transport. Over that of 2024-11-05 it is the request that opened the stream;
+    /// [`principal`](Self::principal) is the caller by the request that brought the message.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};

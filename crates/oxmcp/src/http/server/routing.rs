@@ -36,8 +36,8 @@ use crate::{
         },
     },
     server::Features,
-    session::{connection::Connection, principal::Principal},
-    transport::traits::Frame,
+    session::connection::Connection,
+    transport::{principal::Principal, traits::Frame},
 };
 #[cfg(feature = "auth")]
 use crate::{
@@ -223,7 +223,7 @@ fn post(
     {
         let is_modern = matches!(validated.era, Era::Modern(_));
         let connection = || similar_connection(&request, is_modern);
-        serving(&request, &features, &connection).check_scopes(&message)?;
+        serving(&request, &features, &connection, is_modern).check_scopes(&message)?;
     }
     if let Era::Modern(_) = validated.era {
         return stateless::begin(request, message, validated.mismatch);
@@ -268,7 +268,7 @@ fn batch(
     {
         let features = request.server.features().clone();
         let connection = || similar_connection(&request, false);
-        serving(&request, &features, &connection).check_scopes_of_body(body)?;
+        serving(&request, &features, &connection, false).check_scopes_of_body(body)?;
     }
     if request.endpoint.settings.stateless {
         let features = request.server.features().clone();
@@ -292,12 +292,14 @@ fn serving<'a>(
     request: &'a EndpointRequest,
     features: &'a Features,
     connection: &'a dyn Fn() -> Option<Arc<Connection>>,
+    is_modern: bool,
 ) -> validation::Serving<'a> {
     validation::Serving {
         resource: request.endpoint.settings.protected.as_ref(),
         features,
         caller: request.parts.extensions.get(),
         connection,
+        is_modern,
         parts: &request.parts,
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{CompleteParams, CompleteResult, Method, method};
+use oxmcp_protocol::{
+    CompleteParams, CompleteResult, ErrorCode, Method, TaskMetadata,
+    method::{self, CallTool},
+};
 use oxmcp_schema::internal::quote_text;
 use serde::Deserialize;
 
@@ -36,6 +39,9 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     let feature = registry.get(&name, &call.cx);
     let feature = feature.ok_or_else(|| call.unknown::<T>(&name))?;
     call.role.check_deferred()?;
+    if T::METHOD == CallTool::NAME && call.features.has_core_tasks(call.cx.revision()) {
+        take_task(call, &name, feature.can_be_task())?;
+    }
     let arguments = call.params.arguments.filter(|it| !it.is_null());
     let arguments = arguments.unwrap_or(Text::EMPTY);
     let mode = feature.ask_mode();
@@ -50,6 +56,33 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     let feature = Arc::clone(feature);
     let begin = move |cx, arguments: Text<'_>| feature.call(cx, arguments);
     ask::serve(call, request, mode, begin).map(Served::Pending)
+}
+
+/// Keeps what the client says of the task that a tool is to run as. Without the capability nobody asks for one, and the member means
+/// nothing.
+/// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#tool-level-negotiation).
+///
+/// # Errors
+/// Where the tool cannot be a task.
+fn take_task(call: &Call<'_>, tool: &str, can_be_task: bool) -> Result<()> {
+    let Some(asked) = call.params.first_member("task").filter(|it| !it.is_null()) else {
+        return Ok(());
+    };
+    let task: TaskMetadata = asked.parse().map_err(|error| {
+        Error::invalid_params(format!(
+            "`task` must be an object, in which `ttl` is a number of milliseconds: {error}"
+        ))
+    })?;
+    if !can_be_task {
+        let name = quote_text(tool);
+        return Err(Error::protocol(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("the tool {name} cannot run as a task: call it without `task`"),
+        ));
+    }
+    // Middleware that makes the request again has said it already.
+    let _ = call.cx.parts().task.set(task);
+    Ok(())
 }
 
 /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).

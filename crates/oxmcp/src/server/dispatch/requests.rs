@@ -28,6 +28,7 @@ use crate::{
         task::BoxFuture,
         trace::span,
     },
+    transport::principal::Principal,
 };
 
 impl Role for ServerRole {
@@ -50,6 +51,7 @@ impl Role for ServerRole {
             id,
             method,
             params,
+            sender,
             batch,
         } = arrival;
         let features = self.server().features();
@@ -63,10 +65,12 @@ impl Role for ServerRole {
                     _ => Peer::unknown(),
                 };
                 let mut context = ContextParts::new(connection, Some(id), Arc::new(peer));
+                context.sender = sender;
                 context.batch = batch;
                 return self.refuse(&context, error);
             }
         };
+        context.sender = sender;
         context.batch = batch;
         let context = Arc::new(context);
         connection.note_progress_token(&context);
@@ -81,6 +85,7 @@ impl Role for ServerRole {
         &self,
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
+        sender: Option<&Principal>,
     ) {
         let session = self.legacy_session();
         if notification.method == method::Initialized::NAME && session.set_initialized() {
@@ -97,7 +102,8 @@ impl Role for ServerRole {
         {
             roots.changed(connection, features.on_roots_changed.as_ref());
         }
-        let cx = self.notification_context(connection, &features, params.map(|it| &it.meta));
+        let meta = params.map(|it| &it.meta);
+        let cx = self.notification_context(connection, &features, sender, meta);
         let params = params.map(|it| it.raw);
         let Some(next) = features.incoming.next().cloned() else {
             let params = params.unwrap_or(Text::EMPTY);
@@ -265,12 +271,14 @@ impl ServerRole {
         &self,
         connection: &Arc<Connection>,
         features: &Features,
+        sender: Option<&Principal>,
         meta: Option<&RequestMeta<'_>>,
     ) -> RequestContext {
         let clients = self.server().clients();
         let session = self.legacy_session();
         let client = session.client_of_notification(clients, self.revisions(features), meta);
         let mut context = ContextParts::new(connection, None, client);
+        context.sender = sender.cloned();
         context.meta = meta.and_then(RequestMeta::raw).map(Into::into);
         RequestContext::new(Arc::new(context))
     }

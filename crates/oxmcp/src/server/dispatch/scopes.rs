@@ -16,8 +16,8 @@ use crate::{
     session::{
         connection::{Connection, ContextParts, RequestContext},
         panics::catch_panic,
-        principal::Principal,
     },
+    transport::principal::Principal,
 };
 
 /// The scopes that a message needs which comes from this principal. It is read as its dispatch reads it, and its caller sees the
@@ -48,7 +48,10 @@ pub(crate) fn needed_scopes(
         };
         let named = (&request.id, &*request.method);
         match role.context(features, &connection, named, params) {
-            Ok(context) => Caller::Known(RequestContext::new(Arc::new(context))),
+            Ok(mut context) => {
+                context.sender = principal.cloned();
+                Caller::Known(RequestContext::new(Arc::new(context)))
+            }
             Err(_) => Caller::Unknown,
         }
     };
@@ -112,6 +115,31 @@ impl ServerRole {
         Err(Error::invalid_request(format!(
             "this needs the scopes {needed}, which the access token does not permit; call again with one that does"
         )))
+    }
+}
+
+/// The scopes of tools, for what outlives their calls.
+impl RequestContext {
+    /// The scopes that a tool needs. None where the caller was not held against a token.
+    pub(crate) fn scopes_of_tool(&self, tool: &str) -> ScopeSet {
+        let permitted = self.permitted_tool_scopes(|name| name == tool);
+        permitted.into_iter().next().unwrap_or_default()
+    }
+
+    /// The scopes that some tools need, as far as the caller's token permits them; each once.
+    pub(crate) fn permitted_tool_scopes(&self, is_meant: impl Fn(&str) -> bool) -> Vec<ScopeSet> {
+        let mut all: Vec<ScopeSet> = Vec::new();
+        let (Some(principal), Ok(server)) = (self.principal(), self.server()) else {
+            return all;
+        };
+        let features = server.features();
+        let tools = features.tools.after(None).filter(|it| is_meant(it.id()));
+        for scopes in tools.map(|tool| &tool.access().scopes) {
+            if !scopes.is_empty() && !all.contains(scopes) && principal.permits(scopes) {
+                all.push(scopes.clone());
+            }
+        }
+        all
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     server::{
         completion::{Completers, Completes},
-        options::check_icons,
+        options::{check_access, check_icons},
         registry::{Access, AskMode, Callable, doubled_name, impl_feature},
     },
     session::{
@@ -54,6 +54,7 @@ impl RegisteredPrompt {
             return Err(mistake);
         }
         check_icons::<Self>(&definition.name, &definition.icons)?;
+        check_access::<Self>(&definition.name, &access)?;
         Ok(Arc::new(Self {
             definition,
             completers,

@@ -19,7 +19,7 @@ use crate::{
     logged::Logged,
     server::{
         completion::{Completers, Completes},
-        options::check_icons,
+        options::{check_access, check_icons},
         registry::{Access, AskMode, Feature, Registry, impl_feature},
     },
     session::{
@@ -75,6 +75,7 @@ impl RegisteredResource {
             return Err(mistake);
         }
         check_icons::<Self>(&definition.uri, &definition.icons)?;
+        check_access::<Self>(&definition.uri, &access)?;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),
@@ -110,6 +111,7 @@ impl RegisteredTemplate {
             lister,
         } = template;
         check_icons::<Self>(&definition.uri_template, &definition.icons)?;
+        check_access::<Self>(&definition.uri_template, &access)?;
         let reader = Reader {
             handler,
             mime_type: definition.mime_type.clone(),

@@ -12,7 +12,10 @@ use crate::{
         dispatch::{Call, Served},
         session::ServerSession,
     },
-    session::{connection::RequestContext, inbound::body::Body},
+    session::{
+        connection::{Caller, RequestContext},
+        inbound::body::Body,
+    },
 };
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
@@ -40,7 +43,11 @@ async fn begin(
     let _turn = role.watched.lock_requests().await;
     let connection = &cx.parts().connection;
     let reserve = || role.quota().reserve([uri.len()], 0, connection);
-    let watch = role.watched.begin(&uri, connection.caller(), reserve)?;
+    let caller = Caller {
+        principal: cx.principal().cloned(),
+        ..connection.caller().clone()
+    };
+    let watch = role.watched.begin(&uri, caller, reserve)?;
     match (watch, hooks) {
         (Some(watch), Some(hooks)) => {
             leave_connection_task().await;

@@ -145,14 +145,14 @@ impl WatchedResources {
     pub(super) fn begin(
         &self,
         uri: &Arc<str>,
-        caller: &Caller,
+        caller: Caller,
         reserve: impl FnOnce() -> Result<Reserved>,
     ) -> Result<Option<PendingWatch<'_>>> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(Error::closed("the session has ended"));
         }
-        state.caller = Some(caller.clone());
+        state.caller = Some(caller);
         if state.watched.contains_key(uri) {
             return Ok(None);
         }

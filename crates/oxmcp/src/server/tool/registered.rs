@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oxmcp_json::Text;
 #[cfg(feature = "http-server")]
 use oxmcp_protocol::http_headers::ParamHeaders;
-use oxmcp_protocol::{Method, Tool as Definition, method};
+use oxmcp_protocol::{Method, TaskSupport, Tool as Definition, method};
 use oxmcp_schema::Schema;
 
 use super::{
@@ -19,7 +19,7 @@ use crate::{error::Error, limits::Limits};
 use crate::{
     error::Result,
     server::{
-        options::check_icons,
+        options::{check_access, check_icons},
         registry::{Access, AskMode, Callable, impl_feature},
     },
     session::{
@@ -71,6 +71,7 @@ impl RegisteredTool {
             return Err(mistake);
         }
         check_icons::<Self>(&definition.name, &definition.icons)?;
+        check_access::<Self>(&definition.name, &access)?;
         input
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error.into()))?;
@@ -127,6 +128,12 @@ impl Callable for RegisteredTool {
 
     fn ask_mode(&self) -> AskMode {
         self.ask_mode
+    }
+
+    fn can_be_task(&self) -> bool {
+        let execution = self.definition.execution.as_ref();
+        let support = execution.and_then(|it| it.task_support.as_ref());
+        support.is_some_and(|it| *it != TaskSupport::Forbidden)
     }
 
     /// The model can learn from it.

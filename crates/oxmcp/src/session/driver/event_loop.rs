@@ -356,11 +356,11 @@ impl<'a> Driver<'a> {
         }
         self.in_a_row += 1;
         let connection = self.connection;
-        let take = |frame: Frame<'_>, cancelled: &[RequestId]| match frame {
-            Frame::Message(bytes) if !cancelled.is_empty() => {
-                connection.take_batch(bytes, cancelled);
+        let take = |frame: Frame<'_>, cancelled: &[RequestId]| match frame.message() {
+            Some((bytes, sender)) if !cancelled.is_empty() => {
+                connection.take_batch(bytes, sender, cancelled);
             }
-            frame => connection.take(frame),
+            _ => connection.take(frame),
         };
         self.backlog.pop(take);
         if self.backlog.is_empty() && self.phase != Phase::Open {

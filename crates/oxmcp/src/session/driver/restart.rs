@@ -127,6 +127,7 @@ mod tests {
             outbound::options::CallOptions,
             task::BoxFuture,
         },
+        transport::principal::Principal,
     };
 
     /// A client that no peer asks or notifies.
@@ -144,7 +145,13 @@ mod tests {
 
         fn request(&self, _: &Arc<Connection>, _: Arrival<'_>) {}
 
-        fn notification(&self, _: &Arc<Connection>, _: RawNotification<'_, RequestParams<'_>>) {}
+        fn notification(
+            &self,
+            _: &Arc<Connection>,
+            _: RawNotification<'_, RequestParams<'_>>,
+            _: Option<&Principal>,
+        ) {
+        }
 
         fn handle(&self, _: Request) -> BoxFuture<Result<Response>> {
             Box::pin(async { Ok(Response::empty()) })

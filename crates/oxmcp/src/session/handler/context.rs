@@ -15,6 +15,7 @@ use crate::{
         notifications::progress_rate::ProgressRate,
         task::Latch,
     },
+    transport::principal::Principal,
 };
 
 impl ContextParts {
@@ -27,6 +28,7 @@ impl ContextParts {
         Self {
             connection: Arc::clone(connection),
             id,
+            sender: None,
             batch: None,
             peer,
             progress_token: None,
@@ -36,8 +38,16 @@ impl ContextParts {
             cancel: Latch::default(),
             role_state: OnceLock::new(),
             detached: Detached::default(),
+            #[cfg(feature = "server")]
+            task: OnceLock::new(),
             answered: AtomicBool::new(false),
         }
+    }
+
+    /// The caller, as authentication has established it.
+    pub(crate) fn principal(&self) -> Option<&Principal> {
+        let of_connection = || self.connection.caller().principal.as_ref();
+        self.sender.as_ref().or_else(of_connection)
     }
 
     /// The answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is: so what one of

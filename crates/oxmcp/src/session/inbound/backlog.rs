@@ -9,10 +9,13 @@ use oxmcp_protocol::{
 };
 use serde::Deserialize;
 
-use crate::{session::inbound::batch::parse_batch, transport::traits::Frame};
+use crate::{
+    session::inbound::batch::parse_batch,
+    transport::{principal::Principal, traits::Frame},
+};
 
 /// What an entry takes beside its bytes and its requests, roughly.
-const OVERHEAD: usize = 128;
+const OVERHEAD: usize = 160;
 /// What a request takes beside its bytes, so that it is found by its id.
 const INDEXED: usize = 96;
 
@@ -41,6 +44,8 @@ pub(crate) struct Backlog {
 #[derive(Debug)]
 struct Entry {
     message: Message,
+    /// The sender, where the transport knows that of each message.
+    sender: Option<Principal>,
     /// The ids of the requests in it.
     ids: Vec<RequestId>,
 }
@@ -97,18 +102,18 @@ impl Backlog {
     /// Keeps a message that will be answered. `false` where it is one that can be taken at once. While the connection is
     /// `held`, what is being done decides what all else means, and only what concerns our own calls is taken.
     pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
-        let bytes = match frame {
-            Frame::Message(bytes) => *bytes,
-            Frame::TooLong { .. } => {
-                self.push(Message::TooLong, Vec::new());
+        let (bytes, sender) = match (frame.message(), frame) {
+            (Some(message), _) => message,
+            (None, Frame::TooLong { .. }) => {
+                self.push(Message::TooLong, None, Vec::new());
                 return true;
             }
-            Frame::Failed { .. } => return false,
+            (None, _) => return false,
         };
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             let ids = requests(bytes, self.max_batch);
             let (bytes, cancelled) = (bytes.to_vec(), Vec::new());
-            self.push(Message::Batch { bytes, cancelled }, ids);
+            self.push(Message::Batch { bytes, cancelled }, sender, ids);
             return true;
         }
         let mut params = Text::UNREAD;
@@ -132,7 +137,8 @@ impl Backlog {
             Ok(Envelope::Request(request)) => Some(request.id),
             Err(_) => None,
         };
-        self.push(Message::Single(bytes.to_vec()), Vec::from_iter(id));
+        let message = Message::Single(bytes.to_vec());
+        self.push(message, sender, Vec::from_iter(id));
         true
     }
 
@@ -151,10 +157,14 @@ impl Backlog {
         for id in &entry.ids {
             self.leave(id, number);
         }
+        let frame = |message| match &entry.sender {
+            Some(sender) => Frame::MessageFrom { message, sender },
+            None => Frame::Message(message),
+        };
         match &entry.message {
             Message::TooLong => take(Frame::TooLong { beginning: b"" }, &[]),
-            Message::Single(bytes) => take(Frame::Message(bytes), &[]),
-            Message::Batch { bytes, cancelled } => take(Frame::Message(bytes), cancelled),
+            Message::Single(bytes) => take(frame(bytes), &[]),
+            Message::Batch { bytes, cancelled } => take(frame(bytes), cancelled),
         }
         if self.entries.is_empty() {
             // The memory of a flood need not stay.
@@ -162,9 +172,13 @@ impl Backlog {
         }
     }
 
-    fn push(&mut self, message: Message, ids: Vec<RequestId>) {
+    fn push(&mut self, message: Message, sender: Option<&Principal>, ids: Vec<RequestId>) {
         self.last += 1;
-        let entry = Entry { message, ids };
+        let entry = Entry {
+            message,
+            sender: sender.cloned(),
+            ids,
+        };
         self.bytes += entry.size();
         for id in &entry.ids {
             // Of two with one id, which is an error, the older is meant.
@@ -286,6 +300,22 @@ mod tests {
         assert!(cancel(&mut backlog, "2"));
         assert!(!cancel(&mut backlog, "2"));
         assert_eq!(rest(backlog), [(batch, vec![RequestId::from(2)])]);
+    }
+
+    #[test]
+    fn a_message_is_popped_with_its_sender() {
+        let mut backlog = backlog();
+        let ann = Principal::new("ann");
+        for message in [request("1"), format!("[{}]", request("2"))] {
+            let frame = Frame::MessageFrom {
+                message: message.as_bytes(),
+                sender: &ann,
+            };
+            assert!(backlog.keep(&frame, false));
+            backlog.pop(|frame, _| {
+                assert_eq!(frame.message(), Some((message.as_bytes(), Some(&ann))));
+            });
+        }
     }
 
     #[test]

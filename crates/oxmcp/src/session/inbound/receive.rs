@@ -21,7 +21,7 @@ use crate::{
         inbound::batch::{Batch, parse_batch},
         outbound::calls::{Answer, CallResult},
     },
-    transport::traits::Frame,
+    transport::{principal::Principal, traits::Frame},
 };
 
 impl Connection {
@@ -29,11 +29,8 @@ impl Connection {
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
-            Frame::Message(bytes) => match bytes.trim_ascii_start().first() {
-                Some(b'[') => self.take_batch(bytes, &[]),
-                Some(_) => self.take_message(bytes),
-                None => {}
-            },
+            Frame::Message(bytes) => self.take_bytes(bytes, None),
+            Frame::MessageFrom { message, sender } => self.take_bytes(message, Some(sender)),
             Frame::Failed { id, error } => {
                 let known = id
                     .as_number()
@@ -42,6 +39,14 @@ impl Connection {
                     tracing::debug!(id = %Logged(&id), "the failure of an unknown call was ignored");
                 }
             }
+        }
+    }
+
+    fn take_bytes(self: &Arc<Self>, bytes: &[u8], sender: Option<&Principal>) {
+        match bytes.trim_ascii_start().first() {
+            Some(b'[') => self.take_batch(bytes, sender, &[]),
+            Some(_) => self.take_message(bytes, sender),
+            None => {}
         }
     }
 
@@ -56,16 +61,21 @@ impl Connection {
         self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
     }
 
-    fn take_message(self: &Arc<Self>, bytes: &[u8]) {
+    fn take_message(self: &Arc<Self>, bytes: &[u8], sender: Option<&Principal>) {
         let mut params = RequestParams::unread();
         match Envelope::parse(bytes, &mut params) {
-            Ok(envelope) => self.dispatch(envelope, None),
+            Ok(envelope) => self.dispatch(envelope, sender, None),
             Err(malformed) => self.take_malformed(malformed, bytes, None),
         }
     }
 
     /// Takes a batch, but for the requests in it that were cancelled before its turn came.
-    pub(in crate::session) fn take_batch(self: &Arc<Self>, bytes: &[u8], cancelled: &[RequestId]) {
+    pub(in crate::session) fn take_batch(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        sender: Option<&Principal>,
+        cancelled: &[RequestId],
+    ) {
         if !self.role().has_batches() {
             return self.refuse_batch(
                 bytes,
@@ -92,10 +102,15 @@ impl Connection {
                 ),
             );
         }
-        self.take_messages(&messages, cancelled);
+        self.take_messages(&messages, sender, cancelled);
     }
 
-    fn take_messages(self: &Arc<Self>, messages: &[&RawValue], cancelled: &[RequestId]) {
+    fn take_messages(
+        self: &Arc<Self>,
+        messages: &[&RawValue],
+        sender: Option<&Principal>,
+        cancelled: &[RequestId],
+    ) {
         let mut params = vec![RequestParams::UNREAD; messages.len()];
         let parsed: Vec<_> = messages
             .iter()
@@ -116,7 +131,7 @@ impl Connection {
         let batch = Arc::new(Batch::new(answers));
         for (message, text) in parsed {
             match message {
-                Ok(envelope) => self.dispatch(envelope, Some(&batch)),
+                Ok(envelope) => self.dispatch(envelope, sender, Some(&batch)),
                 Err(malformed) => {
                     self.take_malformed(malformed, text.as_bytes(), Some(&batch));
                 }
@@ -127,12 +142,13 @@ impl Connection {
     /// Takes a single message that has been parsed already.
     #[cfg(feature = "http-server")]
     pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
-        self.dispatch(envelope, None);
+        self.dispatch(envelope, None, None);
     }
 
     fn dispatch(
         self: &Arc<Self>,
         envelope: Envelope<'_, RequestParams<'_>>,
+        sender: Option<&Principal>,
         batch: Option<&Arc<Batch>>,
     ) {
         match envelope {
@@ -144,6 +160,7 @@ impl Connection {
                             id: request.id,
                             method: &request.method,
                             params: request.params,
+                            sender: sender.cloned(),
                             batch: batch.cloned(),
                         },
                     ),
@@ -152,13 +169,19 @@ impl Connection {
                     }
                 }
             }
-            Envelope::Notification(notification) => self.take_notification(notification),
+            Envelope::Notification(notification) => {
+                self.take_notification(notification, sender);
+            }
             Envelope::Response(response) => self.take_response(response),
         }
     }
 
     /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
-    fn take_notification(self: &Arc<Self>, notification: RawNotification<'_, RequestParams<'_>>) {
+    fn take_notification(
+        self: &Arc<Self>,
+        notification: RawNotification<'_, RequestParams<'_>>,
+        sender: Option<&Principal>,
+    ) {
         match &*notification.method {
             "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
                 Some(CancelledParams {
@@ -179,7 +202,7 @@ impl Connection {
                     tracing::debug!("progress for an unknown call was ignored");
                 }
             }
-            _ => self.role().notification(self, notification),
+            _ => self.role().notification(self, notification, sender),
         }
     }
 

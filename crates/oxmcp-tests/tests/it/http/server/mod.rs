@@ -13,3 +13,4 @@ mod resumption;
 mod session_records;
 mod shared_stores;
 mod shutdown;
+mod tasks;

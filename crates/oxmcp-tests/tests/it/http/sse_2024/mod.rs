@@ -38,6 +38,13 @@ fn local_post(uri: &str) -> Builder {
     local("POST", uri).header(header::CONTENT_TYPE, "application/json")
 }
 
+fn with_token(request: Builder, token: Option<&str>) -> Builder {
+    match token {
+        Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
+        None => request,
+    }
+}
+
 async fn respond(
     service: &impl Target,
     request: Builder,
@@ -52,12 +59,14 @@ async fn status(service: &impl Target, request: Builder, body: impl Into<Bytes>)
 }
 
 /// A client with an open stream.
-struct Client<T = LegacySse> {
+pub(in crate::http) struct Client<T = LegacySse> {
     service: T,
     body: ResponseBody,
     unread: String,
     /// Where to post.
     endpoint: String,
+    /// The token that its posts bear.
+    token: Option<String>,
 }
 
 impl<T: Target> Client<T> {
@@ -71,12 +80,25 @@ impl<T: Target> Client<T> {
         Self::of(service, response.into_body()).await
     }
 
+    /// Opens the stream with a token, which its posts bear, too.
+    pub(in crate::http) async fn open_with(service: &T, token: &str) -> Self {
+        let request = with_token(local("GET", "/sse"), Some(token));
+        Self::open_by(service, request).await.bearing(token)
+    }
+
+    /// From now on its posts bear that token.
+    pub(in crate::http) fn bearing(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
     async fn of(service: &T, body: ResponseBody) -> Self {
         let mut client = Self {
             service: service.clone(),
             body,
             unread: String::new(),
             endpoint: String::new(),
+            token: None,
         };
         let (name, endpoint) = client.event().await.unwrap();
         assert_eq!(name, "endpoint");
@@ -113,7 +135,7 @@ impl<T: Target> Client<T> {
         panic!("no event comes");
     }
 
-    async fn message(&mut self) -> Value {
+    pub(in crate::http) async fn message(&mut self) -> Value {
         let (name, data) = self.event().await.expect("the stream has ended");
         assert_eq!(name, "message");
         serde_json::from_str(&data).unwrap()
@@ -128,17 +150,23 @@ impl<T: Target> Client<T> {
         }
     }
 
-    async fn post(&self, message: &Value) -> StatusCode {
-        status(&self.service, local_post(&self.uri()), message.to_string()).await
+    /// The answer to a POST.
+    pub(in crate::http) async fn respond(&self, body: impl Into<Bytes>) -> Response<ResponseBody> {
+        let request = with_token(local_post(&self.uri()), self.token.as_deref());
+        respond(&self.service, request, body).await
     }
 
-    async fn ask(&mut self, message: Value) -> Value {
+    pub(in crate::http) async fn post(&self, message: &Value) -> StatusCode {
+        self.respond(message.to_string()).await.status()
+    }
+
+    pub(in crate::http) async fn ask(&mut self, message: Value) -> Value {
         assert_eq!(self.post(&message).await, StatusCode::ACCEPTED);
         self.message().await
     }
 
     /// Opens a session in a revision.
-    async fn initialize(&mut self, revision: Revision) -> Value {
+    pub(in crate::http) async fn initialize(&mut self, revision: Revision) -> Value {
         let params = json!({
             "protocolVersion": revision,
             "capabilities": {},
@@ -155,6 +183,18 @@ impl<T: Target> Client<T> {
         let mut client = Self::open(service).await;
         client.initialize(Revision::V2024_11_05).await;
         client
+    }
+
+    /// The same with a token.
+    pub(in crate::http) async fn opened_with(service: &T, token: &str) -> Self {
+        let mut client = Self::open_with(service, token).await;
+        client.initialize(Revision::V2024_11_05).await;
+        client
+    }
+
+    /// The stream itself.
+    pub(in crate::http) fn into_body(self) -> ResponseBody {
+        self.body
     }
 }
 

@@ -41,8 +41,8 @@ fn equipped_client() -> Client {
         .roots([Root::new("file:///project")])
 }
 
-/// The tasks of 2025-11-25 were an experiment, which neither side serves: nobody declares them.
-fn is_experiment(name: &str) -> bool {
+/// The tasks of 2025-11-25 are served by an extension, which neither side has here.
+fn is_of_extension(name: &str) -> bool {
     name.starts_with("tasks/")
 }
 
@@ -121,7 +121,7 @@ async fn a_server_serves_the_methods_of_its_revision() {
     }
     let observed = drawn(|name, revision| served.contains(&(name, revision)));
     let table = in_table(method::REQUESTS_TO_SERVER);
-    let offered = |name: &str, revision| !is_experiment(name) && table(name, revision);
+    let offered = |name: &str, revision| !is_of_extension(name) && table(name, revision);
     assert_eq!(observed, drawn(offered));
 }
 
@@ -183,7 +183,7 @@ async fn a_client_serves_the_methods_of_its_revision() {
     }
     let observed = drawn(|name, revision| served.contains(&(name, revision)));
     let table = in_table(method::REQUESTS_TO_CLIENT);
-    let answered = |name: &str, revision| !is_experiment(name) && table(name, revision);
+    let answered = |name: &str, revision| !is_of_extension(name) && table(name, revision);
     assert_eq!(observed, drawn(answered));
 }
 

@@ -27,9 +27,9 @@ use crate::{
     server::{Server, ServerRole, ServerSession},
     session::{
         connection::Caller,
-        principal::Principal,
         task::{after, spawn, spawn_on},
     },
+    transport::principal::Principal,
 };
 
 /// An idle session may last longer by this part of its idle time: it is not looked at more often, however many there are.

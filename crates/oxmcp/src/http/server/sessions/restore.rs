@@ -30,9 +30,8 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::undriven::Reply,
-        principal::Principal,
     },
-    transport::traits::Frame,
+    transport::{principal::Principal, traits::Frame},
 };
 
 /// Whether the record of a session is another after this method.

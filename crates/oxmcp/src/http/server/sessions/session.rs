@@ -22,12 +22,12 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::budget::Charge,
-        principal::Principal,
         sealing::random,
         task::{after, spawn},
     },
     store::SessionRecord,
     sync::Mutex,
+    transport::principal::Principal,
 };
 
 /// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.

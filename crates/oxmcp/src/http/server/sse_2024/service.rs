@@ -36,9 +36,8 @@ use crate::{
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{
-        connection::Caller, driver::budget::Budget, panics::catch_panic, principal::Principal,
-    },
+    session::{connection::Caller, driver::budget::Budget, panics::catch_panic},
+    transport::principal::Principal,
 };
 
 /// The parameter of the query that names the session.
@@ -311,6 +310,7 @@ impl LegacySse {
                 "there is no message in the body",
             ));
         }
+        let principal = parts.extensions.get::<Principal>();
         #[cfg(feature = "auth")]
         {
             let features = session.server().features().clone();
@@ -318,14 +318,17 @@ impl LegacySse {
             let serving = validation::Serving {
                 resource: self.settings.protected.as_ref(),
                 features: &features,
-                caller: connection.caller().principal.as_ref(),
+                caller: principal,
                 connection: &|| Some(Arc::clone(connection)),
+                is_modern: false,
                 parts,
             };
             serving.check_scopes_of_body(&message)?;
         }
         drop(session);
-        match inbox.post(charge.with(message)).await {
+        // Its token may be another one than that of the stream.
+        let posted = inbox.post_from(charge.with(message), principal.cloned());
+        match posted.await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
             Err(_) => Err(unknown()),
         }

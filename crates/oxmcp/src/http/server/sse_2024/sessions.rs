@@ -10,8 +10,9 @@ use crate::{
     http::server::sessions::{QuotaExceeded, QuotaPermit, SessionQuota},
     limits::Limits,
     server::ServerSession,
-    session::{principal::Principal, task::spawn},
+    session::task::spawn,
     sync::RwLock,
+    transport::principal::Principal,
 };
 
 /// The sessions of a service, by id.

@@ -29,7 +29,10 @@ use crate::{
     },
     limits::Limits,
     session::driver::budget::Budget,
-    transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+    transport::{
+        principal::Principal,
+        traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
+    },
 };
 
 /// How many messages may wait to be taken, each way. Then the sender of another one waits.
@@ -85,7 +88,7 @@ impl SseTransport {
         let reader = SseReader {
             posts,
             disconnected,
-            current: Bytes::new(),
+            current: Post::default(),
             max_message_bytes: 0,
         };
         let writer = SseWriter {
@@ -139,7 +142,10 @@ impl fmt::Debug for SseTransport {
 /// Takes what the client of one session posts; made by [`SseTransport::open`]. When the last clone is dropped, the session
 /// knows that nothing will come any more, and ends.
 #[derive(Clone)]
-pub struct SseInbox(mpsc::Sender<Bytes>);
+pub struct SseInbox(mpsc::Sender<Post>);
+
+/// A message that was posted, and who has posted it, where that is known.
+type Post = (Bytes, Option<Principal>);
 
 impl SseInbox {
     /// Hands a message to the session, and waits until there is room for it. The POST that brought it is then answered with
@@ -151,7 +157,12 @@ impl SseInbox {
     /// # Cancel safety
     /// Dropped before it returns, the message is not handed over.
     pub async fn post(&self, message: impl Into<Bytes> + Send) -> Result<()> {
-        let posted = self.0.send(message.into()).await;
+        self.post_from(message.into(), None).await
+    }
+
+    /// The same for a known sender, who is the caller of what the message asks for.
+    pub(super) async fn post_from(&self, message: Bytes, sender: Option<Principal>) -> Result<()> {
+        let posted = self.0.send((message, sender)).await;
         posted.map_err(|_| Error::closed("the session has ended"))
     }
 }
@@ -166,10 +177,10 @@ impl fmt::Debug for SseInbox {
 
 /// Reads what the client of an [`SseTransport`] posts.
 pub struct SseReader {
-    posts: mpsc::Receiver<Bytes>,
+    posts: mpsc::Receiver<Post>,
     /// Set when the client closes its stream.
     disconnected: CancellationToken,
-    current: Bytes,
+    current: Post,
     max_message_bytes: usize,
 }
 
@@ -185,10 +196,11 @@ impl ReadHalf for SseReader {
             return Ok(None);
         };
         self.current = post;
-        Ok(Some(if self.current.len() > self.max_message_bytes {
-            Frame::TooLong { beginning: b"" }
-        } else {
-            Frame::Message(&self.current)
+        let (message, sender) = &self.current;
+        Ok(Some(match sender {
+            _ if message.len() > self.max_message_bytes => Frame::TooLong { beginning: b"" },
+            Some(sender) => Frame::MessageFrom { message, sender },
+            None => Frame::Message(message),
         }))
     }
 

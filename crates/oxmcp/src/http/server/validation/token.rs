@@ -5,7 +5,11 @@ use std::sync::Arc;
 use http::{StatusCode, request::Parts};
 use oxmcp_auth::ScopeSet;
 use oxmcp_json::Cursor;
-use oxmcp_protocol::internal::{Envelope, Params, RequestParams};
+use oxmcp_protocol::{
+    Method,
+    internal::{Envelope, Params, RequestParams},
+    method::Listen,
+};
 
 use super::{
     access::Policy,
@@ -18,7 +22,8 @@ use crate::{
         server::response::{self, Refused},
     },
     server::{Features, needed_scopes},
-    session::{connection::Connection, principal::Principal},
+    session::connection::Connection,
+    transport::principal::Principal,
 };
 
 /// Lets a request in that comes from where it may, and bears a token that the resource takes. Its extensions say then who has
@@ -52,6 +57,8 @@ pub(in crate::http::server) struct Serving<'a> {
     pub(in crate::http::server) caller: Option<&'a Principal>,
     /// A connection like the one that the message is to arrive on.
     pub(in crate::http::server) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
+    /// Whether it is served by modern rules.
+    pub(in crate::http::server) is_modern: bool,
     pub(in crate::http::server) parts: &'a Parts,
 }
 
@@ -69,32 +76,45 @@ impl Serving<'_> {
 
     /// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
     /// is no message needs nothing, and is answered as such; but of an array that cannot be read to its end nobody knows what it
-    /// needs.
+    /// needs. So does an array of more messages than a batch may hold: it is refused whole when it is taken.
     ///
     /// # Errors
     /// How it is refused.
     pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
+        let text = str::from_utf8(body).unwrap_or_default();
+        let mut messages = vec![text];
+        if body.trim_ascii_start().first() == Some(&b'[') {
+            let connection = (self.connection)();
+            let limit = connection.map_or(0, |it| it.limits.max_batch);
+            messages.clear();
+            let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
+                let message = cursor.value()?;
+                if messages.len() <= limit {
+                    messages.push(message.get());
+                }
+                Ok(())
+            });
+            array.map_err(|_| unreadable_array())?;
+            if messages.len() > limit {
+                return Ok(());
+            }
+        }
         let mut needed = ScopeSet::new();
-        let mut add = |message: &str| {
+        for message in messages {
             let mut params = RequestParams::UNREAD;
             if let Ok(message) = Envelope::parse_str(message, &mut params) {
                 needed = needed.union(&self.needed_scopes(&message));
             }
-        };
-        let text = str::from_utf8(body).unwrap_or_default();
-        if body.trim_ascii_start().first() == Some(&b'[') {
-            let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
-                add(cursor.value()?.get());
-                Ok(())
-            });
-            array.map_err(|_| unreadable_array())?;
-        } else {
-            add(text);
         }
         self.check(&needed)
     }
 
     fn needed_scopes(&self, message: &Envelope<'_, RequestParams<'_>>) -> ScopeSet {
+        // No legacy revision has it. It names more than any other request.
+        if !self.is_modern && matches!(message, Envelope::Request(it) if it.method == Listen::NAME)
+        {
+            return ScopeSet::new();
+        }
         needed_scopes(self.features, self.caller, self.connection, message)
     }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode, request::Parts};
 use http_body_util::{BodyExt, Full};
 use oxmcp::{
-    ResourceTemplate, Server, Tool,
+    Resource, ResourceTemplate, Revision, Server, Tool,
     auth::dpop::ProofVerifier,
     http::{LegacySse, StreamableHttp},
     middleware::{self, Next, Request as Incoming},
@@ -20,8 +20,9 @@ use oxmcp::{
 use serde_json::json;
 use tower::ServiceExt;
 
-use super::issuer::{Issuer, URL, bearing, call, open, read_to_end, refusal};
+use super::issuer::{Issuer, URL, bearing, call, files, open, read_to_end, refusal};
 use crate::http::server::peer::{builder, json, modern_builder, send};
+use crate::http::sse_2024::Client;
 use crate::support::{modern, request};
 
 #[tokio::test]
@@ -133,24 +134,8 @@ async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of
     let write = Tool::new("write", "Write", || async { "written" }).scopes("files:write");
     let server = Server::new("files", "1.0.0").tool(write);
     let service = LegacySse::from(server).protect(issuer.resource());
-    let token = issuer.token("mcp");
-    let respond = async |request: http::request::Builder, body: String| {
-        let request = bearing(request, &token)
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let request = request.body(Full::new(Bytes::from(body))).unwrap();
-        service.clone().oneshot(request).await.unwrap()
-    };
-    let mut stream = respond(Request::get("/sse"), String::new())
-        .await
-        .into_body();
-    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
-    let first = String::from_utf8(first.to_vec()).unwrap();
-    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
-    let uri = &format!("/sse{}", data.unwrap());
-    let initialize = crate::http::server::peer::initialize("2025-03-26", json!({}));
-    let taken = respond(Request::post(uri), initialize.to_string()).await;
-    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    let mut client = Client::open_with(&service, &issuer.token("mcp")).await;
+    client.initialize(Revision::V2025_03_26).await;
     let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
     let deep = "[".repeat(200) + &"]".repeat(200);
     for (batch, status) in [
@@ -158,7 +143,7 @@ async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of
         (format!("[{deep},{write}]"), StatusCode::BAD_REQUEST),
         (format!("[1 2,{write}]"), StatusCode::BAD_REQUEST),
     ] {
-        let refused = respond(Request::post(uri), batch.clone()).await;
+        let refused = client.respond(batch.clone()).await;
         assert_eq!(refused.status(), status, "{batch}");
     }
 }
@@ -172,27 +157,12 @@ async fn a_call_posted_before_initialize_is_read_needs_its_scopes_over_the_trans
         .visible_to(|_| true);
     let service =
         LegacySse::from(Server::new("files", "1.0.0").tool(write)).protect(issuer.resource());
-    let token = issuer.token("mcp");
-    let respond = async |request: http::request::Builder, body: String| {
-        let request = bearing(request, &token)
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let request = request.body(Full::new(Bytes::from(body))).unwrap();
-        service.clone().oneshot(request).await.unwrap()
-    };
-    let mut stream = respond(Request::get("/sse"), String::new())
-        .await
-        .into_body();
-    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
-    let first = String::from_utf8(first.to_vec()).unwrap();
-    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
-    let uri = &format!("/sse{}", data.unwrap());
+    let client = Client::open_with(&service, &issuer.token("mcp")).await;
     let initialize = crate::http::server::peer::initialize("2024-11-05", json!({}));
-    let taken = respond(Request::post(uri), initialize.to_string()).await;
-    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    assert_eq!(client.post(&initialize).await, StatusCode::ACCEPTED);
     // The stream was not read, so nothing says that the session is open yet.
     let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
-    let refused = respond(Request::post(uri), write.to_string()).await;
+    let refused = client.respond(write.to_string()).await;
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
     assert_eq!(refusal(&refused).2, "files:write");
 }
@@ -215,15 +185,143 @@ async fn params_that_a_middleware_replaces_need_their_own_scopes() {
                 next.run(request).await
             },
         ));
-    let endpoint = StreamableHttp::from(server).protect(issuer.resource());
+    let endpoint = StreamableHttp::from(server.clone()).protect(issuer.resource());
     let params = json!({"name": "read", "arguments": {}});
     let few = issuer.token("mcp");
     let refused = json(call(&endpoint, &few, "tools/call", params.clone()).await).await;
     let why = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(why.contains("needs the scopes files:write"), "{refused}");
     let more = issuer.token("files:write");
-    let served = json(call(&endpoint, &more, "tools/call", params).await).await;
+    let served = json(call(&endpoint, &more, "tools/call", params.clone()).await).await;
     assert_eq!(served["result"]["content"][0]["text"], "written");
+    let service = LegacySse::from(server).protect(issuer.resource());
+    // The token counts that a message was posted with, and not the one that opened the stream.
+    for (opening, posting, is_served) in [(&more, &few, false), (&few, &more, true)] {
+        let client = Client::opened_with(&service, opening).await;
+        let mut client = client.bearing(posting);
+        let answer = client.ask(request(1, "tools/call", params.clone())).await;
+        let why = answer["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(
+            why.contains("needs the scopes files:write"),
+            !is_served,
+            "{answer}"
+        );
+        assert_eq!(answer["result"].is_object(), is_served, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_of_2024_11_05_is_of_the_token_that_it_was_posted_with() {
+    let issuer = Issuer::new();
+    let server = files();
+    let resource = issuer.resource().hide_unpermitted();
+    let service = LegacySse::from(server.clone()).protect(resource);
+    let (few, more) = (issuer.token("mcp"), issuer.token("mcp files:read"));
+    let whoami = |id| request(id, "tools/call", json!({"name": "whoami", "arguments": {}}));
+    for (opening, posting, may) in [(&more, &few, "mcp"), (&few, &more, "mcp files:read")] {
+        let client = Client::open_with(&service, opening).await;
+        let mut client = client.bearing(posting);
+        client.initialize(Revision::V2025_03_26).await;
+        let said = client.ask(whoami(1)).await;
+        let expected = format!("ann may {may}");
+        assert_eq!(said["result"]["content"][0]["text"], expected);
+        let said = client.ask(json!([whoami(2)])).await;
+        assert_eq!(said[0]["result"]["content"][0]["text"], expected);
+        let listed = client.ask(request(3, "prompts/list", json!({}))).await;
+        let prompts = listed["result"]["prompts"].as_array().unwrap();
+        assert_eq!(prompts.len(), usize::from(posting == &more));
+        // Whether it may hear of an update is decided by the token that it has subscribed with.
+        for (id, uri) in [(4, "file:///shut"), (5, "file:///open")] {
+            client
+                .ask(request(id, "resources/subscribe", json!({"uri": uri})))
+                .await;
+            server.resource_updated(uri);
+        }
+        let mut heard = vec![client.message().await["params"]["uri"].clone()];
+        if posting == &more {
+            heard.push(client.message().await["params"]["uri"].clone());
+        }
+        let heard = heard.iter().any(|uri| uri == "file:///shut");
+        assert_eq!(heard, posting == &more);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_long_is_refused_before_its_scopes_are_looked_for() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&seen);
+    let write = Tool::new("write", "Write", || async { "written" })
+        .scopes("files:write")
+        .visible_to(move |_| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0").tool(write);
+    let endpoint = StreamableHttp::from(server.clone()).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let session = open(&endpoint, &token, "2025-03-26").await;
+    let service = LegacySse::from(server).protect(issuer.resource());
+    let mut client = Client::open_with(&service, &token).await;
+    client.initialize(Revision::V2025_03_26).await;
+    let batch = |count: i64| {
+        let params = json!({"name": "write", "arguments": {}});
+        let calls = (0..count).map(|id| request(id, "tools/call", params.clone()));
+        serde_json::Value::from_iter(calls)
+    };
+    let post = async |batch: &serde_json::Value| {
+        let request = bearing(session.builder("POST"), &token);
+        send(&endpoint, request, batch.to_string()).await
+    };
+    let few = batch(128);
+    assert_eq!(refusal(&post(&few).await).2, "files:write");
+    assert_eq!(
+        refusal(&client.respond(few.to_string()).await).2,
+        "files:write"
+    );
+    assert_eq!(seen.swap(0, Ordering::Relaxed), 256);
+    let many = batch(129);
+    let refused = json(post(&many).await).await;
+    for refused in [refused, client.ask(many).await] {
+        let why = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("a batch holds 1 to 128 messages"), "{refused}");
+    }
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn what_no_legacy_client_can_ask_for_needs_no_scopes_of_it() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&seen);
+    let shut = Resource::text("f://shut", "shut", "shut")
+        .scopes("files:read")
+        .visible_to(move |_| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+    let issuer = Issuer::new();
+    let server = Server::new("files", "1.0.0").resource(shut).subscriptions();
+    let endpoint = StreamableHttp::from(server.clone()).protect(issuer.resource());
+    let token = issuer.token("mcp");
+    let listen = json!({"notifications": {"resourceSubscriptions": ["f://shut"]}});
+    let session = open(&endpoint, &token, "2025-03-26").await;
+    let service = LegacySse::from(server).protect(issuer.resource());
+    let mut client = Client::open_with(&service, &token).await;
+    client.initialize(Revision::V2025_03_26).await;
+    let legacy = request(1, "subscriptions/listen", listen.clone());
+    for message in [legacy.clone(), json!([legacy])] {
+        let request = bearing(session.builder("POST"), &token);
+        let answer = send(&endpoint, request, message.to_string()).await;
+        assert_ne!(answer.status(), StatusCode::FORBIDDEN, "{message}");
+        client.ask(message).await;
+    }
+    // One that says it is modern comes in vain over a transport that no modern revision has.
+    client
+        .ask(modern(2, "subscriptions/listen", listen.clone()))
+        .await;
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
+    let refused = call(&endpoint, &token, "subscriptions/listen", listen).await;
+    assert_eq!(refusal(&refused).2, "files:read");
 }
 
 #[tokio::test]

@@ -8,14 +8,18 @@
 //! | `proofs.rs` | proofs of possession (DPoP) and their nonces |
 //! | `held_against_tokens.rs` | the scopes of what a message names |
 //! | `permitted.rs` | features that a caller does not see, by its scopes or otherwise |
+//! | `log_lines.rs` | what is logged of tokens |
 //! | `streams.rs` | streams and calls that outlast their tokens |
+//! | `tasks.rs` | tasks of tools that need scopes |
 //! | `slow_issuers.rs` | issuers that are slow, and those that wait for others |
 
 mod bad_tokens;
 mod held_against_tokens;
 mod issuer;
+mod log_lines;
 mod permitted;
 mod proofs;
 mod requests;
 mod slow_issuers;
 mod streams;
+mod tasks;

@@ -2,19 +2,18 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use bytes::Bytes;
-use http::{Request, Response, request::Builder};
-use http_body_util::{BodyExt, Full};
+use http::Response;
+use http_body_util::BodyExt;
 use oxmcp::{
     Prompt, Resource, ResourceTemplate, Server, Tool,
-    http::{LegacySse, ResponseBody, SseTransport, StreamableHttp},
+    http::{LegacySse, ProtectedResource, ResponseBody, SseTransport, StreamableHttp},
     protocol::CacheHint,
 };
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 use super::issuer::{Issuer, bearing, call, files, open, refusal};
 use crate::http::server::peer::{Events, json, send};
+use crate::http::sse_2024::Client;
 use crate::support::{add, notification, request};
 
 const LISTS: [&str; 4] = [
@@ -49,6 +48,16 @@ fn listed(answer: &Value) -> Vec<String> {
     entries.iter().map(of).collect()
 }
 
+/// A resource that hides what a token does not permit, or does not.
+fn resource(issuer: &Issuer, hides: bool) -> ProtectedResource {
+    let resource = issuer.resource();
+    if hides {
+        resource.hide_unpermitted()
+    } else {
+        resource
+    }
+}
+
 fn public() -> Server {
     let hint = CacheHint::public(Duration::from_secs(60));
     files()
@@ -63,12 +72,7 @@ async fn lists_show_what_a_token_permits_where_that_is_wanted() {
     let issuer = Issuer::new();
     let (few, all) = (issuer.token("mcp"), issuer.token(ALL));
     for hides in [false, true] {
-        let resource = issuer.resource();
-        let resource = if hides {
-            resource.hide_unpermitted()
-        } else {
-            resource
-        };
+        let resource = resource(&issuer, hides);
         let endpoint = StreamableHttp::from(public()).protect(resource);
         for (list, (of_few, of_all)) in LISTS.into_iter().zip(FEW_AND_ALL) {
             // Encoded pages are kept: who comes second must not get those of the first.
@@ -90,76 +94,17 @@ async fn lists_show_what_a_token_permits_where_that_is_wanted() {
     }
 }
 
-/// A client of 2024-11-05, with its token.
-struct Sse<'a> {
-    service: &'a LegacySse,
-    token: String,
-    uri: String,
-    stream: ResponseBody,
-}
-
-impl<'a> Sse<'a> {
-    async fn open(service: &'a LegacySse, token: String) -> Self {
-        let mut client = Self {
-            service,
-            token,
-            uri: String::new(),
-            stream: ResponseBody::empty(),
-        };
-        let response = client.respond(Request::get("/sse"), String::new()).await;
-        client.stream = response.into_body();
-        client.uri = format!("/sse{}", client.next().await);
-        let initialize = crate::http::server::peer::initialize("2024-11-05", json!({}));
-        client.ask(&initialize).await;
-        client
-            .post(&notification("notifications/initialized"))
-            .await;
-        client
-    }
-
-    async fn respond(&self, request: Builder, body: String) -> Response<ResponseBody> {
-        let request = bearing(request, &self.token)
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let request = request.body(Full::new(Bytes::from(body))).unwrap();
-        self.service.clone().oneshot(request).await.unwrap()
-    }
-
-    async fn post(&self, message: &Value) -> Response<ResponseBody> {
-        let request = Request::post(&self.uri);
-        self.respond(request, message.to_string()).await
-    }
-
-    /// The data of the next event.
-    async fn next(&mut self) -> String {
-        let frame = self.stream.frame().await.unwrap().unwrap();
-        let text = String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap();
-        let data = text.lines().find_map(|line| line.strip_prefix("data: "));
-        data.unwrap().to_owned()
-    }
-
-    async fn ask(&mut self, message: &Value) -> Value {
-        assert_eq!(self.post(message).await.status(), 202);
-        serde_json::from_str(&self.next().await).unwrap()
-    }
-}
-
 #[tokio::test]
 async fn lists_show_what_a_token_permits_over_the_transport_of_2024_11_05() {
     let issuer = Issuer::new();
     for hides in [false, true] {
-        let resource = issuer.resource();
-        let resource = if hides {
-            resource.hide_unpermitted()
-        } else {
-            resource
-        };
+        let resource = resource(&issuer, hides);
         let service = LegacySse::from(files()).protect(resource);
         for (token, is_few) in [("mcp", true), (ALL, false)] {
-            let mut client = Sse::open(&service, issuer.token(token)).await;
+            let mut client = Client::opened_with(&service, &issuer.token(token)).await;
             for (list, (few, all)) in LISTS.into_iter().zip(FEW_AND_ALL) {
                 let expected = if hides && is_few { few } else { all };
-                let answer = client.ask(&request(1, list, json!({}))).await;
+                let answer = client.ask(request(1, list, json!({}))).await;
                 assert_eq!(listed(&answer), expected, "{list}");
             }
         }
@@ -231,12 +176,7 @@ async fn alike(response: Response<ResponseBody>) -> (u16, bool, String) {
 async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
     let issuer = Issuer::new();
     for is_for_nobody in [true, false] {
-        let resource = issuer.resource();
-        let resource = if is_for_nobody {
-            resource
-        } else {
-            resource.hide_unpermitted()
-        };
+        let resource = resource(&issuer, !is_for_nobody);
         let server = hidden(is_for_nobody);
         let endpoint = StreamableHttp::from(server.clone()).protect(resource.clone());
         let token = issuer.token("mcp");
@@ -246,7 +186,7 @@ async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
             alike(send(&endpoint, request, message.to_string()).await).await
         };
         let service = LegacySse::from(server).protect(resource);
-        let mut sse = Sse::open(&service, token.clone()).await;
+        let mut sse = Client::opened_with(&service, &token).await;
         for (method, secret, nohere) in pairs() {
             let modern = alike(call(&endpoint, &token, method, secret.clone()).await).await;
             let missing = alike(call(&endpoint, &token, method, nohere.clone()).await).await;
@@ -265,7 +205,7 @@ async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
                 post(nohere_batch).await,
                 "{method}"
             );
-            let [secret, nohere] = [sse.ask(&secret).await, sse.ask(&nohere).await];
+            let [secret, nohere] = [sse.ask(secret).await, sse.ask(nohere).await];
             let secret = secret.to_string();
             let secret = secret
                 .replace("secret", "nohere")

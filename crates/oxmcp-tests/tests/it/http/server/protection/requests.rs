@@ -1,15 +1,11 @@
 //! Requests of endpoints that demand access tokens.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, SystemTime},
-};
+use std::{sync::atomic::Ordering, time::SystemTime};
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, request::Builder};
-use http_body_util::{BodyExt, Full};
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
 use oxmcp::{
-    RequestContext, Tool,
     auth::{
         AuthError, ScopeSet, Secret,
         dpop::{Proof, ProofKey, ProofVerifier},
@@ -18,15 +14,14 @@ use oxmcp::{
     http::{LegacySse, Principal, ProtectedResource, StreamableHttp},
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, advance, sleep, timeout};
 use tower::ServiceExt;
 
 use super::issuer::{
-    ISSUER, Issuer, METADATA, URL, bearing, call, endpoint, files, open, read_to_end, refusal,
-    whoami,
+    ISSUER, Issuer, METADATA, URL, bearing, call, endpoint, files, open, refusal, whoami,
 };
 use crate::http::mounts::mounts;
 use crate::http::server::peer::{builder, header, json, modern_builder, send};
+use crate::http::sse_2024::Client;
 use crate::support::{modern, request};
 
 #[tokio::test]
@@ -314,6 +309,41 @@ async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
 }
 
 #[tokio::test]
+async fn a_session_is_heard_and_ended_with_a_token_alone() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let good = issuer.token("mcp");
+    let mut other = Issuer::claims("mcp");
+    other["sub"] = json!("bob");
+    let other = issuer.sign(&other);
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let session = open(&endpoint, &good, version).await;
+        for method in ["GET", "DELETE"] {
+            let status = async |token: Option<&str>| {
+                let request = builder(method)
+                    .header("mcp-session-id", &session.id)
+                    .header("mcp-protocol-version", version);
+                let request = token.into_iter().fold(request, bearing);
+                send(&endpoint, request, "").await.status()
+            };
+            assert_eq!(
+                status(None).await,
+                StatusCode::UNAUTHORIZED,
+                "{method} {version}"
+            );
+            let invented = status(Some("invented")).await;
+            assert_eq!(invented, StatusCode::UNAUTHORIZED, "{method} {version}");
+            let others = status(Some(&other)).await;
+            assert_eq!(others, StatusCode::NOT_FOUND, "{method} {version}");
+            assert!(status(Some(&good)).await.is_success(), "{method} {version}");
+        }
+        let ended = bearing(session.builder("GET"), &good);
+        let ended = send(&endpoint, ended, "").await.status();
+        assert_eq!(ended, StatusCode::NOT_FOUND, "{version}");
+    }
+}
+
+#[tokio::test]
 async fn a_user_with_many_clients_can_be_one_owner() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().owner_without_client());
@@ -332,47 +362,25 @@ async fn a_user_with_many_clients_can_be_one_owner() {
 async fn the_transport_of_2024_11_05_demands_the_same() {
     let issuer = Issuer::new();
     let service = LegacySse::from(files()).protect(issuer.resource());
-    let respond = async |request: Builder, body: &str| {
-        let request = request
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let request = request
-            .body(Full::new(Bytes::from(body.to_owned())))
-            .unwrap();
-        service.clone().oneshot(request).await.unwrap()
-    };
-    let refused = respond(Request::get("/sse"), "").await;
+    let opening = Request::get("/sse").header("host", "localhost");
+    let opening = opening.body(Full::<Bytes>::default()).unwrap();
+    let refused = service.clone().oneshot(opening).await.unwrap();
     assert_eq!(refusal(&refused).0, 401);
-    let token = issuer.token("mcp");
-    let mut stream = respond(bearing(Request::get("/sse"), &token), "")
-        .await
-        .into_body();
-    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
-    let first = String::from_utf8(first.to_vec()).unwrap();
-    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
-    let uri = &format!("/sse{}", data.unwrap());
-    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}})).to_string();
-    assert_eq!(
-        respond(Request::post(uri), &write).await.status(),
-        StatusCode::UNAUTHORIZED
+    let mut client = Client::opened_with(&service, &issuer.token("mcp")).await;
+    let write = |id| request(id, "tools/call", json!({"name": "write", "arguments": {}}));
+    let refused = client.respond(write(1).to_string()).await;
+    let expected = (
+        403,
+        "insufficient_scope".to_owned(),
+        "files:write".to_owned(),
     );
-    let refused = respond(bearing(Request::post(uri), &token), &write).await;
-    assert_eq!(
-        refusal(&refused),
-        (
-            403,
-            "insufficient_scope".to_owned(),
-            "files:write".to_owned()
-        )
-    );
-    let more = issuer.token("files:write");
-    let write = write.replace("\"id\":1", "\"id\":2");
-    let taken = respond(bearing(Request::post(uri), &more), &write).await;
-    assert_eq!(taken.status(), StatusCode::ACCEPTED);
+    assert_eq!(refusal(&refused), expected);
+    client = client.bearing("invented");
+    let refused = client.respond(write(1).to_string()).await;
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    client = client.bearing(&issuer.token("files:write"));
     // Of what was refused the stream says nothing.
-    let next = stream.frame().await.unwrap().unwrap().into_data().unwrap();
-    let next = String::from_utf8(next.to_vec()).unwrap();
-    assert!(next.contains("\"id\":2"), "{next}");
+    assert_eq!(client.ask(write(2)).await["id"], 2);
 }
 
 #[tokio::test]
@@ -497,6 +505,8 @@ async fn an_endpoint_that_is_protected_wrongly_lets_nobody_in() {
         ProtectedResource::new("http://mcp.example.com/mcp").issuer(TrustedIssuer::new(ISSUER)),
         ProtectedResource::new("mcp.example.com").issuer(TrustedIssuer::new(ISSUER)),
         issuer.resource().issuer(TrustedIssuer::new(ISSUER)),
+        issuer.resource().scopes("read,\"write\""),
+        issuer.resource().scopes_supported("read\nwrite"),
     ];
     for resource in wrong {
         assert!(resource.check().is_err());
@@ -530,77 +540,4 @@ async fn attack_21_tokens_are_in_no_debug_and_no_answer() {
         let body = json(refused).await.to_string();
         assert!(!challenge.contains("s3cr3t") && !body.contains("s3cr3t"));
     }
-}
-
-/// The streams that a client listens to, opened with this token.
-async fn streams(endpoint: &StreamableHttp, token: &str) -> [oxmcp::http::ResponseBody; 2] {
-    let session = open(endpoint, token, "2025-11-25").await;
-    let legacy = send(endpoint, bearing(session.builder("GET"), token), "").await;
-    assert_eq!(legacy.status(), StatusCode::OK);
-    let filter = json!({"notifications": {"toolsListChanged": true}});
-    let modern = call(endpoint, token, "subscriptions/listen", filter).await;
-    assert_eq!(modern.status(), StatusCode::OK);
-    [legacy.into_body(), modern.into_body()]
-}
-
-#[tokio::test(start_paused = true)]
-async fn streams_that_clients_listen_to_end_with_their_token() {
-    let issuer = Issuer::new();
-    let endpoint = endpoint(&issuer.resource());
-    for body in streams(&endpoint, &issuer.ending(5)).await {
-        let text = read_to_end(body).await;
-        assert!(text.ends_with("retry: 100\n\n"), "{text}");
-    }
-    let kept = super::issuer::endpoint(&issuer.resource().keep_streams());
-    let bodies = streams(&kept, &issuer.ending(5)).await;
-    let ends = futures_util::future::select_all(bodies.map(|body| Box::pin(read_to_end(body))));
-    assert!(timeout(Duration::from_secs(600), ends).await.is_err());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_has_begun_outlasts_its_token() {
-    let issuer = Issuer::new();
-    let slow = Tool::new("slow", "Take a while", |cx: RequestContext| async move {
-        cx.progress(1).await;
-        sleep(Duration::from_secs(1000)).await;
-        "done"
-    });
-    let endpoint = StreamableHttp::from(files().tool(slow)).protect(issuer.resource());
-    let mut message = modern(1, "tools/call", json!({"name": "slow", "arguments": {}}));
-    message["params"]["_meta"]["progressToken"] = json!("t");
-    let request = bearing(modern_builder(&message), &issuer.ending(5));
-    let response = send(&endpoint, request, message.to_string()).await;
-    let text = read_to_end(response.into_body()).await;
-    assert!(
-        text.contains("notifications/progress") && text.contains("done"),
-        "{text}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stream_of_2024_11_05_lasts_as_long_as_the_newest_token() {
-    let issuer = Issuer::new();
-    let service = LegacySse::from(files()).protect(issuer.resource());
-    let respond = async |request: Builder, body: &str| {
-        let request = request
-            .header("host", "localhost")
-            .header("content-type", "application/json");
-        let request = request
-            .body(Full::new(Bytes::from(body.to_owned())))
-            .unwrap();
-        service.clone().oneshot(request).await.unwrap()
-    };
-    let opened = Instant::now();
-    let stream = respond(bearing(Request::get("/sse"), &issuer.ending(5)), "").await;
-    let mut stream = stream.into_body();
-    let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
-    let first = String::from_utf8(first.to_vec()).unwrap();
-    let data = first.lines().find_map(|line| line.strip_prefix("data: "));
-    let uri = &format!("/sse{}", data.unwrap());
-    advance(Duration::from_secs(30)).await;
-    let ping = request(1, "ping", json!({})).to_string();
-    let taken = respond(bearing(Request::post(uri), &issuer.ending(1000)), &ping).await;
-    assert_eq!(taken.status(), StatusCode::ACCEPTED);
-    read_to_end(stream).await;
-    assert!(opened.elapsed() > Duration::from_secs(1000));
 }

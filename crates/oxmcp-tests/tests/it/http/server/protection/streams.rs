@@ -23,11 +23,15 @@ use oxmcp::{
     },
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, advance, sleep, sleep_until, timeout};
 use tower::ServiceExt;
 
-use super::issuer::{ISSUER, Issuer, URL, bearing, call, endpoint, open, read_to_end, whoami};
-use crate::http::server::peer::send;
+use super::issuer::{
+    ISSUER, Issuer, URL, bearing, call, endpoint, files, open, read_to_end, whoami,
+};
+use crate::http::server::peer::{modern_builder, send};
+use crate::http::sse_2024;
+use crate::support::{modern, request};
 
 /// The streams that a client listens to, opened with this token.
 async fn streams(endpoint: &StreamableHttp, token: &str) -> [ResponseBody; 2] {
@@ -209,14 +213,9 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
 async fn a_stream_of_2024_11_05_ends_with_its_token_once_nothing_is_under_way() {
     let issuer = Issuer::new();
     let server = Server::new("files", "1.0.0");
-    let InProcess::Sse(service) = serving(&server, &issuer, Revision::V2024_11_05) else {
-        panic!("it is the transport of that revision");
-    };
-    let request =
-        bearing(Request::get("/sse"), &issuer.ending(5)).header("host", "mcp.example.com");
-    let request = request.body(Full::<Bytes>::default()).unwrap();
-    let stream = service.oneshot(request).await.unwrap();
-    let end = timeout(Duration::from_secs(7), read_to_end(stream.into_body())).await;
+    let service = LegacySse::from(server).protect(issuer.resource().clock_skew(0));
+    let client = sse_2024::Client::open_with(&service, &issuer.ending(5)).await;
+    let end = timeout(Duration::from_secs(7), read_to_end(client.into_body())).await;
     assert!(end.unwrap().ends_with("retry: 100\n\n"));
 }
 
@@ -262,4 +261,52 @@ async fn an_event_is_whole_though_its_token_ends_while_it_is_sent() {
     let answer: Value = serde_json::from_str(answer).unwrap();
     let said = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!((said.len(), end), (SIZE, "\n\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_clients_listen_to_end_with_their_token() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    for body in streams(&endpoint, &issuer.ending(5)).await {
+        let text = read_to_end(body).await;
+        assert!(text.ends_with("retry: 100\n\n"), "{text}");
+    }
+    let kept = self::endpoint(&issuer.resource().keep_streams());
+    let bodies = streams(&kept, &issuer.ending(5)).await;
+    let ends = futures_util::future::select_all(bodies.map(|body| Box::pin(read_to_end(body))));
+    assert!(timeout(Duration::from_secs(600), ends).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_begun_outlasts_its_token() {
+    let issuer = Issuer::new();
+    let slow = Tool::new("slow", "Take a while", |cx: RequestContext| async move {
+        cx.progress(1).await;
+        sleep(Duration::from_secs(1000)).await;
+        "done"
+    });
+    let endpoint = StreamableHttp::from(files().tool(slow)).protect(issuer.resource());
+    let mut message = modern(1, "tools/call", json!({"name": "slow", "arguments": {}}));
+    message["params"]["_meta"]["progressToken"] = json!("t");
+    let request = bearing(modern_builder(&message), &issuer.ending(5));
+    let response = send(&endpoint, request, message.to_string()).await;
+    let text = read_to_end(response.into_body()).await;
+    assert!(
+        text.contains("notifications/progress") && text.contains("done"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_2024_11_05_lasts_as_long_as_the_newest_token() {
+    let issuer = Issuer::new();
+    let service = LegacySse::from(files()).protect(issuer.resource());
+    let opened = Instant::now();
+    let client = sse_2024::Client::open_with(&service, &issuer.ending(5)).await;
+    advance(Duration::from_secs(30)).await;
+    let client = client.bearing(&issuer.ending(1000));
+    let ping = request(1, "ping", json!({}));
+    assert_eq!(client.post(&ping).await, StatusCode::ACCEPTED);
+    read_to_end(client.into_body()).await;
+    assert!(opened.elapsed() > Duration::from_secs(1000));
 }

@@ -67,7 +67,7 @@ impl Principal {
     #[cfg(feature = "auth")]
     pub fn of_token(token: Arc<VerifiedToken>) -> Result<Self, oxmcp_auth::AuthError> {
         Ok(Self {
-            name: token.owner_key()?.into(),
+            name: token.shared_owner_key()?,
             token: Some(token),
             resource: None,
             hides_unpermitted: false,
