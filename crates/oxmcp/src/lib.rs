@@ -181,7 +181,7 @@ mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
 mod sync;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod tasks;
 pub mod testing;
 pub mod transport;
@@ -212,12 +212,12 @@ pub use server::{
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use session::StateKey;
 pub use session::{
-    Principal, Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
+    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;
-pub use transport::{in_memory, stdio};
+pub use transport::{Principal, in_memory, stdio};
 
 pub mod traits {
     //! The traits of what is given to the SDK: they say what is allowed, and programs rarely name them.

@@ -30,6 +30,7 @@ use crate::{
         task::BoxFuture,
         trace::span,
     },
+    transport::principal::Principal,
 };
 
 impl SessionState {
@@ -135,6 +136,7 @@ impl Role for SessionState {
         &self,
         connection: &Arc<Connection>,
         notification: RawNotification<'_, RequestParams<'_>>,
+        _: Option<&Principal>,
     ) {
         let bytes = notification.bytes();
         let RawNotification { method, params } = notification;

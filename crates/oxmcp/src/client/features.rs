@@ -1,6 +1,7 @@
 //! The settings and handlers of a client, as they are at one moment.
 
 use std::{
+    any::Any,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -67,6 +68,8 @@ pub(crate) struct Features {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
+    /// The `CallDriver` of sessions that are opened from now on.
+    pub(crate) driver: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Features {
@@ -91,6 +94,7 @@ impl Features {
             log_level: None,
             incoming: Stack::incoming(),
             outgoing: Stack::outgoing(),
+            driver: None,
         }
     }
 

@@ -21,14 +21,14 @@ mod cache;
 mod client;
 mod connect;
 mod dispatch;
-mod features;
+pub(crate) mod features;
 mod handlers;
 mod methods;
 mod offers;
 mod requested_state;
-mod requests;
+pub(crate) mod requests;
 mod server_facts;
-mod session;
+pub(crate) mod session;
 mod subscriptions;
 
 pub use cache::options::{CacheMode, CacheOptions};

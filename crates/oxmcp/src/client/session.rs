@@ -23,7 +23,10 @@ use crate::{
         client::Client,
         handlers::url_elicitations::UrlElicitations,
         requested_state::RequestedState,
-        requests::{header_mirroring::HeaderMirroring, output_schemas::OutputSchemas},
+        requests::{
+            header_mirroring::HeaderMirroring, output_schemas::OutputSchemas,
+            task_support::TaskSupports,
+        },
         server_facts::{ServerFacts, no_capabilities},
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
     },
@@ -276,6 +279,11 @@ pub(crate) struct SessionState {
     pub(crate) cache: SessionCache,
     pub(crate) headers: HeaderMirroring,
     pub(crate) output_schemas: OutputSchemas,
+    pub(crate) task_support: TaskSupports,
+    /// The `CallDriver`, where the client does not make the calls of tools itself.
+    pub(crate) driver: Option<Arc<dyn Any + Send + Sync>>,
+    /// The name of the server in errors, as its transport has it.
+    pub(crate) server_name: String,
     /// How fast the incoming middleware has been.
     pub(crate) inline: Arc<InlineExecution>,
     /// What the server was asked for that it forgets with the session. All sessions share it that are opened anew after each other.
@@ -329,12 +337,16 @@ pub(crate) struct Negotiated {
 impl SessionState {
     pub(crate) fn new(
         client: Client,
+        server_name: String,
         cache: SessionCache,
         mirror: Option<Mirror>,
         requested: Arc<RequestedState>,
     ) -> Arc<Self> {
+        let driver = client.features().driver.clone();
         Arc::new(Self {
             client,
+            driver,
+            server_name,
             negotiated: OnceLock::new(),
             handle: OnceLock::new(),
             echoed: AtomicBool::new(false),
@@ -345,6 +357,7 @@ impl SessionState {
             cache,
             headers: HeaderMirroring::new(mirror),
             output_schemas: OutputSchemas::default(),
+            task_support: TaskSupports::default(),
             inline: Arc::new(InlineExecution::new()),
             requested,
             reconnection: OnceLock::new(),
@@ -424,6 +437,7 @@ impl SessionState {
     pub(crate) fn invalidate(&self, change: &Invalidation) {
         if matches!(change, Invalidation::Tools) {
             self.output_schemas.forget();
+            self.task_support.forget();
         }
         self.client.response_cache().invalidate(&self.cache, change);
     }
@@ -446,6 +460,10 @@ impl SessionState {
         let features = self.client.features();
         if features.validate_results {
             self.output_schemas
+                .learn(page, features.limits.client.max_listing_bytes);
+        }
+        if self.driver.is_some() {
+            self.task_support
                 .learn(page, features.limits.client.max_listing_bytes);
         }
         if self.revision().is_modern() {

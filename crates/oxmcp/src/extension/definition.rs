@@ -2,6 +2,8 @@
 
 use std::{any::Any, ops::RangeBounds, sync::Arc};
 
+#[cfg(feature = "server")]
+use oxmcp_protocol::method;
 use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
@@ -48,6 +50,9 @@ pub struct Extension {
     pub(super) settings: JsonObject,
     pub(super) requires_client: bool,
     pub(super) methods: Vec<ServedMethod>,
+    /// The protocol's own methods that it serves, in the revisions that have them.
+    #[cfg(feature = "server")]
+    pub(super) core_methods: Vec<ServedMethod>,
     pub(super) notifications: Vec<ServedNotification>,
     /// The requests and notifications that this side sends.
     pub(super) sent: Vec<VersionedName>,
@@ -86,6 +91,8 @@ impl Extension {
             settings: JsonObject::new(),
             requires_client: false,
             methods: Vec::new(),
+            #[cfg(feature = "server")]
+            core_methods: Vec::new(),
             notifications: Vec::new(),
             sent: Vec::new(),
             listen_keys: Vec::new(),
@@ -282,6 +289,29 @@ impl Extension {
         let revisions = self.revisions(M::NAME, &revisions);
         self.methods
             .push(ServedMethod::new::<M, Arguments, _>(revisions, handler));
+        self
+    }
+
+    /// Serves a method of the protocol itself that servers need not have, in the revisions that have it: for what an extension
+    /// once was. Clients need not declare the extension there.
+    #[cfg(feature = "server")]
+    pub(crate) fn core_method<M: Method, Arguments>(
+        mut self,
+        handler: impl Handler<
+            Arguments,
+            Returned: HandlerFuture<Output: IntoAnswer<M::Result>> + Send + 'static,
+        >,
+    ) -> Self
+    where
+        Arguments: ExtensionArguments<M::Params>,
+    {
+        let revisions = Revision::ALL.into_iter();
+        let revisions =
+            revisions.filter(|it| method::is_in(method::REQUESTS_TO_SERVER, M::NAME, *it));
+        self.core_methods.push(ServedMethod::new::<M, Arguments, _>(
+            revisions.collect(),
+            handler,
+        ));
         self
     }
 

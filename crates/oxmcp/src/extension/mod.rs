@@ -47,7 +47,7 @@
 
 mod definition;
 mod functions;
-mod handlers;
+pub(crate) mod handlers;
 pub(crate) mod registry;
 mod requirements;
 

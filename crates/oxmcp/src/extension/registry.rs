@@ -106,6 +106,13 @@ impl Extensions {
         Err(Error::method_not_found(name))
     }
 
+    /// The protocol's own method of this name, where an extension serves it in a revision.
+    #[cfg(feature = "server")]
+    pub(crate) fn core_method(&self, name: &str, revision: Revision) -> Option<&ServedMethod> {
+        let mut served = self.all.iter().flat_map(|it| &it.core_methods);
+        served.find(|it| it.name.is_in(name, revision))
+    }
+
     /// Whether there is a method of this name in a revision.
     #[cfg(feature = "http-server")]
     pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {

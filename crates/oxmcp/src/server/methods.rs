@@ -5,7 +5,8 @@ use std::sync::Arc;
 use oxmcp_protocol::{EmptyResult, Method, internal::RequestParams, method};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
+    extension::handlers::ServedMethod,
     server::{
         dispatch::{
             Call, Served, ServerRole, call_by_name, complete, list, list_resources, read_resource,
@@ -45,6 +46,19 @@ const METHODS: &[(&str, Handler)] = &[
     (method::Discover::NAME, discover),
     (method::Listen::NAME, listen),
     (method::SetLevel::NAME, logging::set_level),
+    (method::GetTask::NAME, serve_by_extension::<method::GetTask>),
+    (
+        method::GetTaskPayload::NAME,
+        serve_by_extension::<method::GetTaskPayload>,
+    ),
+    (
+        method::CancelTask::NAME,
+        serve_by_extension::<method::CancelTask>,
+    ),
+    (
+        method::ListTasks::NAME,
+        serve_by_extension::<method::ListTasks>,
+    ),
 ];
 
 /// Serves one request, whose client is known.
@@ -70,16 +84,30 @@ pub(super) fn serve(
         });
     }
     let method = features.extensions.method(&cx, name)?;
+    begin(method, cx, params)
+}
+
+fn begin(method: &ServedMethod, cx: RequestContext, params: &RequestParams<'_>) -> Result<Served> {
     Ok(Served::Pending(Work {
         future: method.begin(cx, params.raw)?,
         inline: Some(Arc::clone(method.inline_execution())),
     }))
 }
 
+/// Serves a method of the protocol that a server has by an extension, and else lacks.
+fn serve_by_extension<M: Method>(call: &Call<'_>) -> Result<Served> {
+    let extensions = &call.features.extensions;
+    let method = extensions.core_method(M::NAME, call.cx.revision());
+    let method = method.ok_or_else(|| Error::method_not_found(M::NAME))?;
+    begin(method, call.cx.clone(), call.params)
+}
+
 /// Opens a legacy session; a second one is refused by [`ServerRole::open_session`](super::dispatch::ServerRole::open_session).
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: &Call<'_>) -> Result<Served> {
-    let (negotiated, result) = call.features.initialize(call.params.raw)?;
+    let (negotiated, result) = call
+        .features
+        .initialize(call.params.raw, call.cx.principal().is_some())?;
     call.role.open_session(negotiated)?;
     Ok(Served::Ready(Body::Shared(result)))
 }

@@ -33,6 +33,7 @@ mod session;
 mod subscriptions;
 mod tool;
 
+pub(crate) use ask::ask_for_task;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 #[cfg(feature = "http-server")]

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::{
     memory::MemoryTaskStore,
     record::TaskRecord,
+    scopes,
     store::{AnyTaskStore, StoredTask, TaskStore},
     wire::{LISTEN_KEY, TaskChanged, TaskState},
 };
@@ -19,13 +20,16 @@ use crate::{
     error::{Error, Result},
     logged::Logged,
     server::Server,
-    session::{connection::RequestContext, principal::Principal},
+    session::connection::RequestContext,
+    transport::principal::Principal,
 };
 
 /// How often a change is tried again that others were quicker than.
 const MAX_TRIES: usize = 100;
 /// How long a task is leased to who runs it, who renews this in time.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
+/// The shortest that a client can ask for. A task is written again with each half of its time while it works.
+const MIN_TTL: Duration = Duration::from_secs(10);
 /// The longest that a task is kept, however long it works.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -80,27 +84,76 @@ impl Tasks {
         self
     }
 
-    /// Makes a task. It can be found everywhere when this returns.
-    pub(super) async fn create(&self, cx: &RequestContext, tool: &str) -> Result<TaskRecord> {
+    /// Makes a task. It can be found everywhere when this returns. `ttl_ms` is what its client asks for.
+    pub(super) async fn create(
+        &self,
+        cx: &RequestContext,
+        tool: &str,
+        ttl_ms: Option<u64>,
+    ) -> Result<TaskRecord> {
         let owner = owner(cx);
-        let mut task = TaskRecord::new(new_id(owner)?, tool);
+        let scopes = scopes::of_tool(cx, tool);
+        let mut task = TaskRecord::new(new_id(owner, &scopes)?, tool);
         task.owner = owner.map(str::to_owned);
+        task.revision = cx.revision();
+        task.scopes = scopes;
         task.created_ms = now_ms();
         task.updated_ms = task.created_ms;
-        task.ttl_ms = in_ms(self.ttl);
+        task.ttl_ms = self.ttl_ms(ttl_ms);
         task.poll_interval_ms = in_ms(self.poll_interval);
         self.store.create(task.clone()).await?;
         Ok(task)
     }
 
-    /// The task of an id, if it is the caller's.
+    /// How long a task is kept: as long as its client asks for, within what the author of the server has set.
+    fn ttl_ms(&self, asked: Option<u64>) -> u64 {
+        let longest = in_ms(self.ttl);
+        let shortest = in_ms(MIN_TTL).min(longest);
+        asked.map_or(longest, |asked| asked.clamp(shortest, longest))
+    }
+
+    /// The task of an id, if it is the caller's, and was made in a revision of the same era.
     ///
     /// # Errors
-    /// One for all that there is not: what is unknown, what has expired, and what is somebody else's.
-    pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<TaskRecord> {
-        let found = self.load(id).await?.map(|it| it.task);
-        let own = found.filter(|it| it.owner.as_deref() == owner(cx));
-        own.ok_or_else(unknown)
+    /// One for all that there is not: what is unknown, what has expired, and what is somebody else's. Besides, where the
+    /// caller's token does not permit what the tool of the task needs.
+    pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<StoredTask> {
+        let found = self.own(cx, id).await?.ok_or_else(unknown)?;
+        scopes::check(cx, &found.task)?;
+        Ok(found)
+    }
+
+    /// The same for a list, which leaves out what is not the caller's to see.
+    pub(super) async fn visible(
+        &self,
+        cx: &RequestContext,
+        id: &str,
+    ) -> Result<Option<StoredTask>> {
+        let own = self.own(cx, id).await?;
+        Ok(own.filter(|it| scopes::check(cx, &it.task).is_ok()))
+    }
+
+    async fn own(&self, cx: &RequestContext, id: &str) -> Result<Option<StoredTask>> {
+        let is_modern = cx.revision().is_modern();
+        let found = self.load(id).await?;
+        Ok(found.filter(|StoredTask { task, .. }| {
+            task.owner.as_deref() == owner(cx) && task.revision.is_modern() == is_modern
+        }))
+    }
+
+    /// The ids of an owner's tasks that come after one of them.
+    pub(super) async fn list(
+        &self,
+        owner: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        if after.is_some_and(|after| !is_id(after)) {
+            return Err(Error::invalid_params(
+                "the cursor is not one that this list gave; begin again without one",
+            ));
+        }
+        self.store.list(Some(owner), after, limit).await
     }
 
     pub(super) async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
@@ -182,16 +235,16 @@ impl Tasks {
             "the task changes faster than it can be written",
         ))
     }
+}
 
-    /// How often, and for how long, a task is kept longer that works: so there is always at least half of its time left.
-    pub(super) fn extension_step(&self) -> Duration {
-        (self.ttl / 2).max(Duration::from_millis(1))
-    }
+/// How often, and for how long, a new task is kept longer while it works: so there is always at least half of its time left.
+pub(super) fn extension_step(task: &TaskRecord) -> Duration {
+    Duration::from_millis((task.ttl_ms / 2).max(1))
+}
 
-    /// Keeps a task that works for longer.
-    pub(super) fn extend(&self, task: &mut TaskRecord) -> bool {
-        task.extend(in_ms(self.extension_step()), in_ms(MAX_TTL))
-    }
+/// Keeps a task that works for longer.
+pub(super) fn extend(task: &mut TaskRecord, step: Duration) -> bool {
+    task.extend(in_ms(step), in_ms(MAX_TTL))
 }
 
 opaque_debug!(Tasks, |it| { ttl: it.ttl, poll_interval: it.poll_interval });
@@ -225,12 +278,13 @@ fn in_ms(time: Duration) -> u64 {
 const RANDOM: usize = 16;
 const TAG: usize = 8;
 
-/// An id that nobody can guess. Its tag tells whose it is without asking the store: a subscription must be granted at once.
-fn new_id(owner: Option<&str>) -> Result<String> {
+/// An id that nobody can guess. Its tag tells whose it is, and with which scopes, without asking the store: a subscription must be
+/// granted at once.
+fn new_id(owner: Option<&str>, scopes: &str) -> Result<String> {
     let mut random = [0; RANDOM];
     getrandom::fill(&mut random)
         .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
-    let id = [random.as_slice(), &tag(&random, owner)].concat();
+    let id = [random.as_slice(), &tag(&random, owner, scopes)].concat();
     Ok(BASE64_URL_SAFE_NO_PAD.encode(id))
 }
 
@@ -244,18 +298,29 @@ fn decode(id: &str) -> Option<Vec<u8>> {
     (bytes.len() == RANDOM + TAG).then_some(bytes)
 }
 
-/// Whether an id is one of the caller, be there such a task or not.
-pub(super) fn is_own_id(cx: &RequestContext, id: &str) -> bool {
-    let Some(bytes) = decode(id) else {
-        return false;
-    };
-    let (random, tagged) = bytes.split_at(RANDOM);
-    tagged == tag(random, owner(cx))
+/// Those of some ids that are the caller's and of tools that its token permits, be there such tasks or not.
+pub(super) fn own_ids<'a>(
+    cx: &RequestContext,
+    ids: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = &'a str> {
+    let mut scopes = scopes::permitted(cx);
+    scopes.push(String::new());
+    ids.filter(move |id| {
+        let Some(bytes) = decode(id) else {
+            return false;
+        };
+        let (random, tagged) = bytes.split_at(RANDOM);
+        let mut scopes = scopes.iter();
+        scopes.any(|scopes| tagged == tag(random, owner(cx), scopes))
+    })
 }
 
-fn tag(random: &[u8], owner: Option<&str>) -> [u8; TAG] {
+fn tag(random: &[u8], owner: Option<&str>, scopes: &str) -> [u8; TAG] {
     let mut hash = Sha256::new();
     hash.update(random);
+    // No scope begins where an owner ends: nothing is taken for another.
+    hash.update(scopes.len().to_be_bytes());
+    hash.update(scopes);
     // Nobody in particular is not the owner of an empty name.
     hash.update([u8::from(owner.is_some())]);
     hash.update(owner.unwrap_or_default());

@@ -1,6 +1,11 @@
 //! Store of tasks in the memory of this process, within bounds.
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    ops::Bound,
+    time::Duration,
+};
 
 use tokio::{
     sync::watch,
@@ -31,8 +36,8 @@ pub struct MemoryTaskStore {
 #[derive(Default)]
 struct Table {
     entries: HashMap<String, Entry>,
-    /// How many each owner has.
-    owners: HashMap<Option<String>, usize>,
+    /// The ids of each owner's.
+    owners: HashMap<Option<String>, BTreeSet<String>>,
     bytes: usize,
 }
 
@@ -112,7 +117,8 @@ impl MemoryTaskStore {
 impl Table {
     fn add(&mut self, entry: Entry) {
         self.bytes += entry.task.bytes();
-        *self.owners.entry(entry.task.owner.clone()).or_default() += 1;
+        let own = self.owners.entry(entry.task.owner.clone()).or_default();
+        own.insert(entry.task.id.clone());
         self.entries.insert(entry.task.id.clone(), entry);
     }
 
@@ -121,9 +127,9 @@ impl Table {
             return;
         };
         self.bytes -= task.bytes();
-        if let Some(count) = self.owners.get_mut(&task.owner) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(own) = self.owners.get_mut(&task.owner) {
+            own.remove(id);
+            if own.is_empty() {
                 self.owners.remove(&task.owner);
             }
         }
@@ -153,7 +159,7 @@ impl TaskStore for MemoryTaskStore {
     async fn create(&self, task: TaskRecord) -> Result<()> {
         let mut table = self.tasks.lock();
         let has_room = |table: &Table| {
-            let of_owner = table.owners.get(&task.owner).copied().unwrap_or_default();
+            let of_owner = table.owners.get(&task.owner).map_or(0, BTreeSet::len);
             table.entries.len() < self.max_tasks && of_owner < self.max_each
         };
         // All of them are looked at, so only where it is full.
@@ -230,6 +236,22 @@ impl TaskStore for MemoryTaskStore {
         let all = table.entries.iter();
         let orphans = all.filter(|(_, entry)| entry.is_orphan(now));
         Ok(orphans.map(|(id, _)| id.clone()).take(limit).collect())
+    }
+
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let mut table = self.tasks.lock();
+        table.remove_expired();
+        let own = table.owners.get(&owner.map(str::to_owned));
+        let ids = own.into_iter().flat_map(|ids| {
+            let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+            ids.range::<str, _>((after, Bound::Unbounded))
+        });
+        Ok(ids.take(limit).cloned().collect())
     }
 
     async fn changed(&self, id: &str, revision: u64) -> Result<()> {

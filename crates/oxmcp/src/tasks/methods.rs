@@ -8,7 +8,8 @@ use oxmcp_protocol::{
 use serde_json::Value;
 
 use super::{
-    engine::{Tasks, is_own_id, unknown},
+    engine::{Tasks, own_ids, unknown},
+    legacy,
     record::{TaskOutcome, TaskRecord},
     wire::{
         CancelTask, GetTask, ID, LISTEN_KEY, RESULT_TYPE, TaskChanged, TaskState, UpdateTask,
@@ -30,7 +31,7 @@ impl Tasks {
     #[must_use]
     pub fn extension(&self) -> Extension {
         let modern = Revision::LATEST..;
-        Extension::new(ID)
+        legacy::add_methods(Extension::new(ID))
             .requires_client()
             .result_type(RESULT_TYPE)
             .method::<GetTask, _>(modern.clone(), get)
@@ -50,18 +51,18 @@ fn grant(cx: &RequestContext, asked: &Value) -> Option<Value> {
     // Who only listens is to be told of orphans, too.
     Tasks::of(cx).ok()?;
     let ids = asked.as_array()?.iter().filter_map(Value::as_str);
-    let own = ids.filter(|id| is_own_id(cx, id)).take(MAX_LISTENED);
+    let own = own_ids(cx, ids).take(MAX_LISTENED);
     Some(own.collect())
 }
 
 async fn get(cx: RequestContext, params: TaskParams) -> Result<TaskState> {
-    let task = Tasks::of(&cx)?.find(&cx, &params.task_id).await?;
-    Ok(TaskState::of(&task))
+    let found = Tasks::of(&cx)?.find(&cx, &params.task_id).await?;
+    Ok(TaskState::of(&found.task))
 }
 
 async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyResult> {
     let tasks = Tasks::of(&cx)?;
-    let task = tasks.find(&cx, &params.task_id).await?;
+    let task = tasks.find(&cx, &params.task_id).await?.task;
     check_answers(&task, &params.input_responses, cx.revision())?;
     let answer = |task: &mut TaskRecord| {
         let answers = params.input_responses.iter();
@@ -96,7 +97,7 @@ fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision
 
 async fn cancel(cx: RequestContext, params: TaskParams) -> Result<EmptyResult> {
     let tasks = Tasks::of(&cx)?;
-    let task = tasks.find(&cx, &params.task_id).await?;
+    let task = tasks.find(&cx, &params.task_id).await?.task;
     tasks
         .change(&cx.server()?, &task.id, TaskRecord::cancel)
         .await?;
@@ -140,7 +141,9 @@ impl TaskControl {
     /// # Cancel safety
     /// Dropped before it returns, the task may be completed or not.
     pub async fn complete(&self, id: &str, result: CallToolResult) -> Result<bool> {
-        let result = ToolResponse::from(result).into_json(Revision::LATEST)?;
+        let found = self.tasks.load(id).await?.ok_or_else(unknown)?;
+        // Its client reads the revision that it has called the tool in.
+        let result = ToolResponse::from(result).into_json(found.task.revision)?;
         self.end(id, TaskOutcome::Result(result)).await
     }
 

@@ -1,8 +1,9 @@
-//! Tasks: calls that go on when they have been answered, in 2026-07-28 and later.
+//! Tasks: calls that go on when they have been answered, in 2026-07-28 and later, and in 2025-11-25.
 //!
 //! A call that takes long outlives the patience of the client that waits for it. With this extension a server answers it with a
 //! task, which the client asks for until it is done, answers its questions, and may cancel. It is the server that decides, for
-//! each call, and only for clients that declare the extension; all others wait, as ever. The handler is the same for both.
+//! each call, and only for clients that declare the extension; all others wait, as ever. In 2025-11-25 tasks are a part of the protocol,
+//! and it is the client that asks for one. The handler is the same for all.
 //!
 //! ```
 //! use std::time::Duration;
@@ -22,8 +23,8 @@
 //! # assert!(server.check().is_ok());
 //! ```
 //!
-//! Each principal has its own tasks; an id that is unknown, has expired or is somebody else's is answered alike. Where a
-//! [`MemoryTaskStore`] keeps them, they end with their process.
+//! Each principal has its own tasks; an id that is unknown, has expired or is somebody else's is answered alike. So is one of the
+//! other era. Where a [`MemoryTaskStore`] keeps them, they end with their process.
 //!
 //! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
 //! seconds at a time. Where its process ends or stalls for longer, another one that serves requests of this extension ends the
@@ -31,37 +32,67 @@
 //! back to such a task changes nothing in it, and its handler is cancelled. This holds as well where the work was left to somebody
 //! else: the process whose handler waits for it must live.
 //!
-//! See the [extension](https://github.com/modelcontextprotocol/ext-tasks).
+//! See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
+//! [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
 
-// The files of this room, which stands on what the rest of the crate offers everybody:
+// The files of this room, which but for `legacy/` stands on what the rest of the crate offers everybody:
 //
 // | `policy` | [`TaskPolicy`], when a call becomes a task |
 // | `tool` | tools with a policy, and what their handlers know of their task |
 // | `running` | a call that runs on as a task |
 // | `engine` | [`Tasks`]: settings, ids, making, finding and changing tasks |
 // | `orphans` | ending the tasks of processes that died |
+// | `legacy/` | tasks of 2025-11-25, which clients ask for |
 // | `methods` | the methods of the extension, and completing tasks from elsewhere |
+// | `scopes` | the scopes that the tool of a task needs |
 // | `record` | what is kept of a task, and how it changes |
 // | `store` | the trait of stores |
 // | `memory` | the store in memory |
+// | `state` | a task as its owner sees it |
 // | `wire` | the messages |
+// | `client/` | the tasks of a client |
 
+#[cfg(feature = "client")]
+mod client;
+#[cfg(feature = "server")]
 mod engine;
+mod legacy;
+#[cfg(feature = "server")]
 mod memory;
+#[cfg(feature = "server")]
 mod methods;
+#[cfg(feature = "server")]
 mod orphans;
+#[cfg(feature = "server")]
 mod policy;
+#[cfg(feature = "server")]
 mod record;
+#[cfg(feature = "server")]
 mod running;
+#[cfg(feature = "server")]
+mod scopes;
+#[cfg(feature = "server")]
+mod state;
+#[cfg(feature = "server")]
 pub(crate) mod store;
+#[cfg(feature = "server")]
 mod tool;
 mod wire;
 
+#[cfg(feature = "client")]
+pub use client::{AsTask, ClientTasks, ResumeTask, TaskHandle, TaskReference};
+#[cfg(feature = "server")]
 pub use engine::Tasks;
+#[cfg(feature = "server")]
 pub use memory::MemoryTaskStore;
+#[cfg(feature = "server")]
 pub use methods::{ServerTasks, TaskControl};
+#[cfg(feature = "server")]
 pub use policy::TaskPolicy;
+#[cfg(feature = "server")]
 pub use record::{TaskOutcome, TaskRecord};
+#[cfg(feature = "server")]
 pub use store::{StoredTask, TaskStore};
+#[cfg(feature = "server")]
 pub use tool::{TaskContext, TaskTool};
 pub use wire::{CancelTask, GetTask, ID, TaskChanged, TaskState, UpdateTask, UpdateTaskParams};

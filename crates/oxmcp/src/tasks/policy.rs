@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 /// When the call of a tool becomes a task. It does so only for requests that declare the extension; the client cannot ask for it.
+///
+/// In 2025-11-25 it is the client that asks, with the member `task` of the call: then all but [`Never`](Self::Never) become a task at
+/// once, and without it only [`Required`](Self::Required) is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskPolicy {
@@ -16,6 +19,6 @@ pub enum TaskPolicy {
     /// task.
     Always,
     /// Before the handler begins, so that all that it asks is asked by the task. A client that does not declare the extension is
-    /// refused; lists of older revisions do not show the tool, and its calls there are errors that say what is needed.
+    /// refused; lists of revisions without tasks do not show the tool, and its calls there are errors that say what is needed.
     Required,
 }

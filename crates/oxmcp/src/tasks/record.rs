@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use oxmcp_protocol::{ErrorObject, TaskStatus};
+use oxmcp_protocol::{ErrorObject, Revision, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -41,6 +41,23 @@ pub struct TaskRecord {
     pub asked: u64,
     /// What it came to, once it is over. A task that was cancelled has none.
     pub outcome: Option<TaskOutcome>,
+    /// The revision of the call that it was made of, which alone has its result. Clients of the other era do not see it.
+    #[serde(default = "latest")]
+    pub revision: Revision,
+    /// The scopes that its tool needs, with spaces between them, where its caller's token was held against them.
+    #[serde(default)]
+    pub scopes: String,
+    /// Whether its result says that the tool has failed.
+    #[serde(default)]
+    pub has_tool_failed: bool,
+    /// The errors that its client has answered questions with, by their keys, until the handler has taken them.
+    #[serde(default)]
+    pub refusals: BTreeMap<String, ErrorObject>,
+}
+
+/// The revision of what was kept without one.
+fn latest() -> Revision {
+    Revision::LATEST
 }
 
 /// What a task came to.
@@ -71,6 +88,10 @@ impl TaskRecord {
             answers: BTreeMap::new(),
             asked: 0,
             outcome: None,
+            revision: latest(),
+            scopes: String::new(),
+            has_tool_failed: false,
+            refusals: BTreeMap::new(),
         }
     }
 
@@ -88,17 +109,21 @@ impl TaskRecord {
     pub fn bytes(&self) -> usize {
         let texts = self.questions.iter().chain(&self.answers);
         let texts: usize = texts.map(|(key, text)| key.len() + text.get().len()).sum();
+        let of_error = |error: &ErrorObject| {
+            let data = error.data.as_ref().map_or(0, |data| data.get().len());
+            error.message.len() + data
+        };
         let outcome = match &self.outcome {
             Some(TaskOutcome::Result(result)) => result.get().len(),
-            Some(TaskOutcome::Error(error)) => {
-                let data = error.data.as_ref().map_or(0, |data| data.get().len());
-                error.message.len() + data
-            }
+            Some(TaskOutcome::Error(error)) => of_error(error),
             None => 0,
         };
+        let refusals = self.refusals.iter();
+        let refusals: usize = refusals.map(|(key, it)| key.len() + of_error(it)).sum();
         let message = self.status_message.as_ref().map_or(0, String::len);
         let owner = self.owner.as_ref().map_or(0, String::len);
-        self.id.len() + self.tool.len() + owner + message + texts + outcome
+        let names = self.id.len() + self.tool.len() + self.scopes.len();
+        names + owner + message + texts + refusals + outcome
     }
 
     /// Ends it. Whoever ends it first is right.
@@ -107,7 +132,10 @@ impl TaskRecord {
             return false;
         }
         self.status = match &outcome {
-            TaskOutcome::Result(_) => TaskStatus::Completed,
+            TaskOutcome::Result(result) => {
+                self.has_tool_failed = is_failure(result);
+                TaskStatus::Completed
+            }
             TaskOutcome::Error(error) => {
                 self.status_message = Some(error.message.clone());
                 TaskStatus::Failed
@@ -131,6 +159,7 @@ impl TaskRecord {
     fn clear(&mut self) {
         self.questions.clear();
         self.answers.clear();
+        self.refusals.clear();
     }
 
     /// Says more about how far it is.
@@ -164,10 +193,21 @@ impl TaskRecord {
         true
     }
 
+    /// Takes an error in place of an answer. One to a question that does not wait for an answer is ignored.
+    pub(super) fn refuse(&mut self, key: &str, error: ErrorObject) -> bool {
+        if self.is_over() || self.questions.remove(key).is_none() {
+            return false;
+        }
+        self.refusals.insert(key.to_owned(), error);
+        self.settle();
+        true
+    }
+
     /// Takes back a question that nobody waits for any more.
     pub(super) fn withdraw(&mut self, key: &str) -> bool {
         let was_open = self.questions.remove(key).is_some();
-        let was_answered = self.answers.remove(key).is_some();
+        let was_refused = self.refusals.remove(key).is_some();
+        let was_answered = self.answers.remove(key).is_some() || was_refused;
         if was_open {
             self.settle();
         }
@@ -189,6 +229,17 @@ impl TaskRecord {
         }
         changes
     }
+}
+
+/// Whether a result says that its tool has failed.
+fn is_failure(result: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Failure {
+        #[serde(rename = "isError", default)]
+        is_error: bool,
+    }
+
+    serde_json::from_str(result.get()).is_ok_and(|it: Failure| it.is_error)
 }
 
 #[cfg(test)]
@@ -249,6 +300,34 @@ mod tests {
             task.ask(json("1")).unwrap();
         }
         assert_eq!(task.ask(json("1")), None);
+    }
+
+    #[test]
+    fn an_error_takes_the_place_of_one_answer() {
+        let mut task = task();
+        let error = || ErrorObject::new(oxmcp_protocol::ErrorCode::INTERNAL_ERROR, "no window");
+        let key = task.ask(json("1")).unwrap();
+        let before = task.bytes();
+        assert!(task.refuse(&key, error()) && !task.refuse(&key, error()));
+        assert!(!task.answer(&key, &json("2")) && task.answers.is_empty());
+        assert_eq!(task.status, TaskStatus::Working);
+        assert!(task.bytes() > before);
+        assert!(task.withdraw(&key) && task.refusals.is_empty());
+    }
+
+    #[test]
+    fn a_result_may_say_that_the_tool_has_failed() {
+        for (result, has_failed) in [
+            (r#"{"content":[],"isError":true}"#, true),
+            (r#"{"content":[],"isError":false}"#, false),
+            (r#"{"content":[{"isError":true}]}"#, false),
+        ] {
+            let mut task = task();
+            assert!(task.finish(TaskOutcome::Result(json(result))));
+            assert_eq!(task.has_tool_failed, has_failed, "{result}");
+            // One truth for both eras.
+            assert_eq!(task.status, TaskStatus::Completed);
+        }
     }
 
     #[test]

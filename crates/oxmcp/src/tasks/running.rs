@@ -12,7 +12,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    engine::{LEASE, Tasks},
+    engine::{LEASE, Tasks, extend, extension_step},
+    legacy::{self, TaskSession},
     record::{TaskOutcome, TaskRecord},
     store::StoredTask,
     wire::{RESULT_TYPE, TaskState},
@@ -40,10 +41,16 @@ struct Inner {
     tasks: Arc<Tasks>,
     server: Server,
     id: String,
+    /// That of its call.
+    revision: Revision,
     /// That of its lease.
     epoch: u64,
-    /// The newest status message that was not written yet.
-    message: Mutex<Option<String>>,
+    /// For how long it is kept longer at a time while it works.
+    step: Duration,
+    /// The session that has made it, where its client asked for a task.
+    session: Option<TaskSession>,
+    /// The newest report of progress that was not told yet.
+    report: Mutex<Option<DetachedProgress>>,
     reported: Notify,
 }
 
@@ -60,15 +67,19 @@ pub(super) async fn start(
     tool: &str,
     call: DetachableCall,
 ) -> Result<ToolResponse> {
-    let task = tasks.create(cx, tool).await?;
+    let asked = cx.parts().task.get();
+    let task = tasks.create(cx, tool, asked.and_then(|it| it.ttl)).await?;
     let epoch = tasks.claim(&task.id).await?;
     let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
     let inner = Arc::new(Inner {
         tasks: Arc::clone(tasks),
         server: cx.server()?,
         id: task.id.clone(),
+        revision: task.revision,
         epoch,
-        message: Mutex::default(),
+        step: extension_step(&task),
+        session: asked.map(|_| TaskSession::of(cx)),
+        report: Mutex::default(),
         reported: Notify::new(),
     });
     let cancel = CancellationToken::new();
@@ -86,8 +97,8 @@ pub(super) async fn keep(
     tool: &str,
     done: Result<ToolResponse>,
 ) -> Result<ToolResponse> {
-    let outcome = outcome(done);
-    let task = tasks.create(cx, tool).await?;
+    let outcome = outcome(done, cx.revision());
+    let task = tasks.create(cx, tool, None).await?;
     let server = cx.server()?;
     let ended = tasks.change(&server, &task.id, |task| task.finish(outcome.clone()));
     let ended = ended.await?;
@@ -95,12 +106,15 @@ pub(super) async fn keep(
 }
 
 fn answer(cx: &RequestContext, task: &TaskRecord) -> Result<ToolResponse> {
+    if !cx.revision().is_modern() {
+        return Ok(ToolResponse::of_task(legacy::created(task)));
+    }
     ToolResponse::of_extension(cx, RESULT_TYPE, TaskState::created(task))
 }
 
-/// What a call has come to.
-fn outcome(ended: Result<ToolResponse>) -> TaskOutcome {
-    let result = ended.and_then(|response| response.into_json(Revision::LATEST));
+/// What a call has come to, as its revision has it.
+fn outcome(ended: Result<ToolResponse>, revision: Revision) -> TaskOutcome {
+    let result = ended.and_then(|response| response.into_json(revision));
     match result {
         Ok(result) => TaskOutcome::Result(result),
         Err(error) => TaskOutcome::Error(ErrorObject::from(&error)),
@@ -134,13 +148,34 @@ impl Inner {
             }
             () = self.report() => return,
         };
-        let outcome = outcome(ended);
-        let finished = self.change(|task| task.finish(outcome.clone())).await;
+        self.tell_progress().await;
+        let outcome = outcome(ended, self.revision);
+        let mut finished = self.change(|task| task.finish(outcome.clone())).await;
         if let Err(error) = finished {
             // What is too large for the store can still be said to be so.
             let failed = TaskOutcome::Error(ErrorObject::from(&error));
-            self.logged(self.change(|task| task.finish(failed.clone())).await);
+            finished = self.change(|task| task.finish(failed.clone())).await;
         }
+        if let Some(Some(task)) = self.logged(finished) {
+            self.tell_status(&task).await;
+        }
+    }
+
+    /// Tells the session that has made the task how far it is, where that is another status.
+    async fn tell_status(&self, task: &TaskRecord) {
+        if let Some(session) = &self.session {
+            session.tell(task).await;
+        }
+    }
+
+    /// Tells the newest report of progress.
+    async fn tell_progress(&self) -> Option<String> {
+        let report = self.report.lock().take()?;
+        let message = message(&report);
+        if let Some(session) = &self.session {
+            session.report(&self.id, report).await;
+        }
+        Some(message)
     }
 
     async fn change(
@@ -173,13 +208,15 @@ impl Inner {
 
     /// Waits until the task was ended or claimed by somebody else, or is gone. Meanwhile it is kept for as long as it works.
     async fn until_over(&self) {
-        let step = self.tasks.extension_step();
-        let mut steps = interval_at(Instant::now() + step, step);
+        let mut steps = interval_at(Instant::now() + self.step, self.step);
         loop {
             let Ok(found) = self.tasks.load(&self.id).await else {
                 sleep(RETRY).await;
                 continue;
             };
+            if let Some(found) = &found {
+                self.tell_status(&found.task).await;
+            }
             let found = found.filter(|it| !it.task.is_over() && it.epoch == self.epoch);
             let Some(StoredTask { revision, .. }) = found else {
                 return;
@@ -191,18 +228,17 @@ impl Inner {
                     }
                 }
                 _ = steps.tick() => {
-                    self.logged(self.change(|task| self.tasks.extend(task)).await);
+                    self.logged(self.change(|task| extend(task, self.step)).await);
                 }
             }
         }
     }
 
-    /// Writes status messages, for ever.
+    /// Tells of progress, and writes it as status messages, for ever.
     async fn report(&self) {
         loop {
             self.reported.notified().await;
-            let message = self.message.lock().take();
-            if let Some(message) = message {
+            if let Some(message) = self.tell_progress().await {
                 self.logged(self.change(|task| task.report(&message)).await);
             }
             sleep(PAUSE).await;
@@ -246,6 +282,9 @@ impl OpenQuestion {
             if let Some(answer) = task.answers.get(&self.key) {
                 return Ok(answer.clone());
             }
+            if let Some(refusal) = task.refusals.get(&self.key) {
+                return Err(refusal.clone().into());
+            }
             self.task.tasks.changed(&self.task.id, revision).await?;
         }
     }
@@ -265,20 +304,25 @@ impl Drop for OpenQuestion {
 
 impl DetachedWork for RunningTask {
     fn progress(&self, report: DetachedProgress) {
-        let DetachedProgress {
-            done,
-            total,
-            message,
-        } = report;
-        let message = message.unwrap_or_else(|| match total {
-            Some(total) => format!("{done} of {total}"),
-            None => done.to_string(),
-        });
-        *self.0.message.lock() = Some(message);
+        *self.0.report.lock() = Some(report);
         self.0.reported.notify_one();
     }
 
     fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer {
         Box::pin(Arc::clone(&self.0).ask(key, question))
+    }
+}
+
+/// The status message that a report of progress is.
+fn message(report: &DetachedProgress) -> String {
+    let DetachedProgress {
+        done,
+        total,
+        message,
+    } = report;
+    match (message, total) {
+        (Some(message), _) => message.clone(),
+        (None, Some(total)) => format!("{done} of {total}"),
+        (None, None) => done.to_string(),
     }
 }

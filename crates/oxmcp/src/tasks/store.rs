@@ -102,6 +102,21 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Cancel safe: it changes nothing.
     fn orphans(&self, limit: usize) -> impl Future<Output = Result<Vec<String>>> + Send;
 
+    /// The ids of the tasks of an owner, in their order as bytes: those after `after`, where that is given, and at most `limit` of
+    /// them. `None` is the owner of what belongs to nobody in particular.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it changes nothing.
+    fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<String>>> + Send;
+
     /// Waits until a task has another revision than this one, or is gone. It may return early.
     ///
     /// # Errors
@@ -135,6 +150,15 @@ impl<S: TaskStore> TaskStore for Arc<S> {
 
     async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         (**self).orphans(limit).await
+    }
+
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        (**self).list(owner, after, limit).await
     }
 
     async fn changed(&self, id: &str, revision: u64) -> Result<()> {
@@ -190,6 +214,13 @@ pub(crate) trait AnyTaskStore: Send + Sync {
 
     fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>>;
 
+    fn list<'a>(
+        &'a self,
+        owner: Option<&'a str>,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>>>;
+
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>>;
 }
 
@@ -226,6 +257,15 @@ impl<S: TaskStore> AnyTaskStore for S {
 
     fn orphans(&self, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
         within_timeout(TaskStore::orphans(self, limit))
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: Option<&'a str>,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>>> {
+        within_timeout(TaskStore::list(self, owner, after, limit))
     }
 
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>> {

@@ -2,11 +2,12 @@
 
 use std::future::ready;
 
-use oxmcp_protocol::Revision;
+use oxmcp_protocol::{ErrorCode, Revision, TaskSupport, Tool as Definition};
 use tokio::time::sleep;
 
 use super::{
     engine::Tasks,
+    legacy::has_tasks,
     policy::TaskPolicy,
     running::{RunningTask, keep, start},
     wire::ID,
@@ -42,11 +43,21 @@ impl TaskTool for Tool {
     fn task(self, policy: TaskPolicy) -> Self {
         let tool = match policy {
             TaskPolicy::Never => return self,
-            TaskPolicy::Required => self.listed_to(|cx| cx.revision().is_modern()),
-            TaskPolicy::After(_) | TaskPolicy::Always => self,
+            TaskPolicy::Required => self
+                .listed_to(|cx| cx.revision().is_modern() || has_tasks(cx.revision()))
+                .entry(|entry| set_support(entry, TaskSupport::Required)),
+            TaskPolicy::After(_) | TaskPolicy::Always => {
+                self.entry(|entry| set_support(entry, TaskSupport::Optional))
+            }
         };
         tool.requires(ID).layer(move |call| run(call, policy))
     }
+}
+
+/// Says in the list of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
+fn set_support(entry: &mut Definition, support: TaskSupport) {
+    let execution = entry.execution.get_or_insert_default();
+    execution.task_support = Some(support);
 }
 
 /// What a handler knows of the task that its call has become.
@@ -67,6 +78,10 @@ impl TaskContext for RequestContext {
 
 async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     let cx = call.context().clone();
+    if cx.parts().task.get().is_some() {
+        let tool = call.tool().to_owned();
+        return start(&Tasks::of(&cx)?, &cx, &tool, call.detachable()).await;
+    }
     let declared = cx.expect_extension(ID);
     if policy == TaskPolicy::Required {
         if !cx.revision().is_modern() {
@@ -91,7 +106,8 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
             };
             if let Some(done) = done {
                 // Whatever it returns then, its questions are the answer.
-                if call.has_asked() {
+                let returns_questions = done.as_ref().is_err_and(Error::is_input_required);
+                if call.has_asked() || returns_questions {
                     return done;
                 }
                 return keep(&tasks, &cx, &tool, done).await;
@@ -111,8 +127,14 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     start(&tasks, &cx, &tool, call).await
 }
 
-/// The refusal of a call that can only be a task, in a revision that has none.
+/// The refusal of a call that can only be a task: of a client that has not asked for one, or of a revision that has none.
 fn needs_tasks(tool: &str, revision: Revision) -> Error {
+    if has_tasks(revision) {
+        return Error::protocol(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("the tool {tool:?} runs as a task only: call it with the member `task`"),
+        );
+    }
     let modern = Revision::LATEST;
     Error::invalid_params(format!(
         "the tool {tool:?} runs as a task only, and this client speaks {revision}: call it with {modern}, and declare the \

@@ -4,7 +4,7 @@
 //! `client` and `server`.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
 //! heard. With the feature `http-server`, `event_store_contract` and `session_store_contract` hold a store of yours against
-//! what it must do; with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
+//! what it must do; with `server` `task_store_contract`, and with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};

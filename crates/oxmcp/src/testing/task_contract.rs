@@ -60,6 +60,7 @@ where
     lost_leases_are_fenced(new().await).await?;
     lapsed_leases_stay_so(new().await).await?;
     orphans_are_found(new().await).await?;
+    owners_are_listed(new().await).await?;
     expired_is_gone(new().await).await
 }
 
@@ -369,11 +370,48 @@ async fn orphans_are_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
     }
 }
 
+async fn owners_are_listed<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "the tasks of an owner are listed in the order of their ids, and no others";
+    // Owners that no other run of the contract has.
+    let (ann, bob) = (task()?.id, task()?.id);
+    let mut own = Vec::new();
+    for owner in [Some(&ann), Some(&ann), Some(&ann), Some(&bob), None] {
+        let mut task = task()?;
+        task.owner = owner.cloned();
+        if owner == Some(&ann) {
+            own.push(task.id.clone());
+        }
+        store.one.create(task).await?;
+    }
+    own.sort_unstable();
+    let all = store.other.list(Some(&ann), None, usize::MAX).await?;
+    if all != own {
+        return Err(broken(RULE, format!("{all:?} are listed of {own:?}")));
+    }
+    let (Some(first), Some(second)) = (own.first(), own.get(1)) else {
+        return Err(broken(RULE, "they are not there"));
+    };
+    let after = store.one.list(Some(&ann), Some(first), 1).await?;
+    if after != [second.clone()] {
+        return Err(broken(RULE, format!("{after:?} comes after the first")));
+    }
+    let nobodys = store.one.list(None, None, usize::MAX).await?;
+    if nobodys.is_empty() || nobodys.iter().any(|id| own.contains(id)) {
+        return Err(broken(RULE, "nobody in particular has others"));
+    }
+    match store.one.list(Some(&ann), None, 0).await?.is_empty() {
+        true => Ok(()),
+        false => Err(broken(RULE, "there are more than were asked for")),
+    }
+}
+
 async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
     const RULE: &str = "a task is gone when its time is over";
     let mut short = task()?;
     short.ttl_ms = 200;
     let id = short.id.clone();
+    let owner = task()?.id;
+    short.owner = Some(owner.clone());
     store.one.create(short).await?;
     let deadline = Instant::now() + PATIENCE;
     while store.other.load(&id).await?.is_some() {
@@ -389,5 +427,9 @@ async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
     if gone {
         return Err(broken(RULE, "it is replaced afterwards"));
     }
-    Ok(())
+    let listed = store.other.list(Some(&owner), None, usize::MAX).await?;
+    match listed.is_empty() {
+        true => Ok(()),
+        false => Err(broken(RULE, "it is still listed")),
+    }
 }

@@ -86,7 +86,13 @@ impl<'a> Handshake<'a> {
             let extensions = &client.features().extensions;
             mirror.begin(limits.client.max_mirrored_bytes, extensions.headers());
         }
-        let state = SessionState::new(client.clone(), cache, mirror, Arc::clone(requested));
+        let state = SessionState::new(
+            client.clone(),
+            transport.name(),
+            cache,
+            mirror,
+            Arc::clone(requested),
+        );
         let connection = Connection::new(Arc::clone(&state) as _, limits);
         let waits = transport.person_waits();
         let waits_for_people = waits.is_some();

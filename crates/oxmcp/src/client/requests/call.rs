@@ -17,13 +17,14 @@ use crate::{
         cache::key::ResponseKind,
         features::LONGEST_WAIT,
         requests::{
+            call_driver::driver_of,
             call_request::{CallAnswer, CallRequest, Params, RoundInput},
             results::{read, structured},
         },
         session::ClientSession,
     },
     debug::opaque_debug,
-    error::Result,
+    error::{Error, Result},
     session::{
         outbound::{call::written, options::CallOptions},
         task::BoxFuture,
@@ -130,8 +131,18 @@ impl<M: Method> Call<M> {
     /// It is prepared before, so that the future holds the request alone: a future of more than a kilobyte would cost each call
     /// a slow allocation.
     pub(crate) fn send(self) -> BoxFuture<Result<M::Result>> {
-        match self.prepare() {
-            Ok(mut request) => Box::pin(async move {
+        let driver = driver_of::<M>(&self.session);
+        match (self.prepare(), driver) {
+            (Ok(request), Some(driver)) => Box::pin(async move {
+                let session = request.session.clone();
+                match (driver.call)(request, false).await? {
+                    CallAnswer::Complete(result) | CallAnswer::Extended(result) => {
+                        read::<M>(&session, result)
+                    }
+                    CallAnswer::InputRequired(_) => Err(Error::internal("nobody answers")),
+                }
+            }),
+            (Ok(mut request), None) => Box::pin(async move {
                 let result = match request.send().await? {
                     CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
                     CallAnswer::InputRequired(input) => {
@@ -142,7 +153,7 @@ impl<M: Method> Call<M> {
                 requested.note_granted::<M>(&request.params);
                 read::<M>(&request.session, result)
             }),
-            Err(error) => Box::pin(ready(Err(error))),
+            (Err(error), _) => Box::pin(ready(Err(error))),
         }
     }
 
@@ -157,6 +168,8 @@ impl<M: Method> Call<M> {
         let params = params?;
         session.has_method(M::NAME)?;
         let revision = session.revision();
+        let driver = driver_of::<M>(&session);
+        let result_types = driver.map_or(M::RESULT_TYPES, |it| it.result_types);
         let mut params = match params {
             Params::Typed(mut params, _) => {
                 if let Some(own) = params.metadata() {
@@ -175,7 +188,7 @@ impl<M: Method> Call<M> {
         Ok(CallRequest {
             session,
             method: M::NAME,
-            result_types: M::RESULT_TYPES,
+            result_types,
             params,
             options,
         })
@@ -225,9 +238,8 @@ impl Call<CallTool> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn validated(self) -> Result<CallToolResult> {
-        let session = &self.session;
-        let schemas = &session.state().output_schemas;
-        let validates = session.client().features().validate_results;
+        let schemas = &self.session.state().output_schemas;
+        let validates = self.session.client().features().validate_results;
         let tool = match &self.params {
             Ok(params) if validates && !schemas.is_empty() => params.tool_name(),
             _ => None,

@@ -250,7 +250,8 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
     wanted.is_some_and(|tool| mirror.learn(&tool).is_ok()) && (before || mirror.knows(name))
 }
 
-fn tool_name(params: &[u8]) -> Option<String> {
+/// The tool that a call names.
+pub(crate) fn tool_name(params: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         name: String,

@@ -4,19 +4,23 @@
 //! |-|-|
 //! | `operations.rs` | a method of [`ClientSession`](super::ClientSession) for each request |
 //! | `call.rs` | [`Call`](super::Call), the builder of a call and its future |
+//! | `call_driver.rs` | what makes the calls of tools where their answer may be none yet |
 //! | `call_request.rs` | the request that a call becomes: made once, made again, classified by its answer |
 //! | `multi_round_trip.rs` | input that servers ask for within a result: given by handlers, or by the caller |
 //! | `results.rs` | results as typed values |
 //! | `output_schemas.rs` | the schemas that results are held against |
+//! | `task_support.rs` | the tools that run as tasks, in 2025-11-25 |
 //! | `listing.rs` | all pages of a list |
 //! | `header_mirroring.rs`, `log_level.rs` | what is sent beside a request: headers of HTTP, the log level |
 
-pub(super) mod call;
-pub(super) mod call_request;
+pub(crate) mod call;
+pub(crate) mod call_driver;
+pub(crate) mod call_request;
 pub(super) mod header_mirroring;
 pub(super) mod listing;
 mod log_level;
-pub(super) mod multi_round_trip;
+pub(crate) mod multi_round_trip;
 pub(super) mod operations;
 pub(crate) mod output_schemas;
-pub(super) mod results;
+pub(crate) mod results;
+pub(crate) mod task_support;

@@ -26,6 +26,7 @@ use crate::{
         methods,
         requests::{
             call::Call,
+            call_driver::driver_of,
             call_request::{CallAnswer, CallRequest, PendingInput, cancellation, cancelled},
             results::{decode, read},
         },
@@ -77,7 +78,7 @@ impl CallRequest {
             self.check_state(state)?;
             let answers = match asked.inputs() {
                 Some(inputs) => {
-                    let answers = rounds.answer_all(inputs);
+                    let answers = answer_all(&rounds.session, method, inputs);
                     Some(rounds.bounded(answers).await?)
                 }
                 None => {
@@ -150,41 +151,49 @@ impl Rounds {
             ))),
         }
     }
+}
 
-    /// Answers the inputs of a round, all at once. The first failure ends it.
-    async fn answer_all(&self, inputs: OrderedMap<RawInputRequest<'_>>) -> Result<InputResponses> {
-        let session = &self.session;
-        let limit = session.connection().limits.max_in_flight;
-        if inputs.len() > limit {
-            return Err(Error::limit(format!(
-                "{}: the server asks {} things at once; the limit is {limit} (Limits::max_in_flight)",
-                self.method,
-                inputs.len()
-            )));
-        }
-        for (key, input) in &inputs {
-            self.check_input(key, input)?;
-        }
-        let answer = |(key, input)| answer(session, key, input);
-        let answers = try_join_boxed(inputs.iter().map(answer)).await?;
-        let keys = inputs.iter().map(|(key, _)| key);
-        Ok(keys
-            .zip(answers.into_iter().map(InputResponse::from))
-            .collect())
+/// Answers what a server asks for in one go, all at once, by the client's handlers. The first failure ends it. `method` is what the
+/// server asks for the sake of.
+pub(crate) async fn answer_all(
+    session: &ClientSession,
+    method: &str,
+    inputs: OrderedMap<RawInputRequest<'_>>,
+) -> Result<InputResponses> {
+    let limit = session.connection().limits.max_in_flight;
+    if inputs.len() > limit {
+        return Err(Error::limit(format!(
+            "{method}: the server asks {} things at once; the limit is {limit} (Limits::max_in_flight)",
+            inputs.len()
+        )));
     }
+    for (key, input) in &inputs {
+        check_input(session, method, key, input)?;
+    }
+    let answer = |(key, input)| answer(session, key, input);
+    let answers = try_join_boxed(inputs.iter().map(answer)).await?;
+    let keys = inputs.iter().map(|(key, _)| key);
+    Ok(keys
+        .zip(answers.into_iter().map(InputResponse::from))
+        .collect())
+}
 
-    /// Whether the server may ask for this input.
-    fn check_input(&self, key: &str, input: &RawInputRequest<'_>) -> Result<()> {
-        let (declared, revision) = (self.session.declared(), self.session.revision());
-        let checked = methods::check(declared, revision, &input.method, text(input.params));
-        checked.map_err(|error| {
-            let (method, wrong, key) = (self.method, error.message(), shorten(key));
-            Error::unsupported(format!(
-                "{method}: the server asks under the key {key:?} for input that this client did not \
-                 declare it can give: {wrong}"
-            ))
-        })
-    }
+/// Whether the server may ask for this input.
+fn check_input(
+    session: &ClientSession,
+    method: &str,
+    key: &str,
+    input: &RawInputRequest<'_>,
+) -> Result<()> {
+    let (declared, revision) = (session.declared(), session.revision());
+    let checked = methods::check(declared, revision, &input.method, text(input.params));
+    checked.map_err(|error| {
+        let (wrong, key) = (error.message(), shorten(key));
+        Error::unsupported(format!(
+            "{method}: the server asks under the key {key:?} for input that this client did not \
+             declare it can give: {wrong}"
+        ))
+    })
 }
 
 /// A key for an error message: keys can be of any length.
@@ -277,14 +286,20 @@ impl<M: MultiRoundTrip> Call<M> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn manual(self) -> Result<CallOutcome<M::Result>> {
+        let driver = driver_of::<M>(&self.session);
         let mut request = self.prepare()?;
-        let result = match request.send().await? {
+        let session = request.session.clone();
+        let answer = match driver {
+            Some(driver) => (driver.call)(request, true).await?,
+            None => request.send().await?,
+        };
+        let result = match answer {
             CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
             CallAnswer::InputRequired(input) => {
                 return decode(M::NAME, &input.result).map(CallOutcome::InputRequired);
             }
         };
-        read::<M>(&request.session, result).map(CallOutcome::Complete)
+        read::<M>(&session, result).map(CallOutcome::Complete)
     }
 
     /// Gives answers to what the server asked when the call was made before, by the keys of what was asked.

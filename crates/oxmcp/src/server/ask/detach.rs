@@ -1,16 +1,22 @@
 //! Contexts of handlers that can be detached from their requests, with the journal of the request.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use oxmcp_protocol::InputRequest;
 use serde_json::value::RawValue;
 
-use super::{check, journal::Journal};
+use super::{
+    check,
+    journal::Journal,
+    returned::{Ask, run_rounds},
+};
 use crate::{
     error::{Error, Result},
     session::{
         connection::{ContextParts, RequestContext},
         handler::detached::DetachedWork,
+        inbound::body::Body,
+        task::BoxFuture,
     },
 };
 
@@ -18,6 +24,7 @@ use crate::{
 pub(crate) fn detachable(request: &RequestContext) -> RequestContext {
     let parts = request.parts();
     let mut own = ContextParts::new(&parts.connection, parts.id.clone(), Arc::clone(&parts.peer));
+    own.sender.clone_from(&parts.sender);
     own.batch.clone_from(&parts.batch);
     own.progress_token.clone_from(&parts.progress_token);
     own.log_level.clone_from(&parts.log_level);
@@ -46,4 +53,22 @@ pub(super) async fn ask(
         }
     };
     check::answer(Some(key), request, &answer, cx.revision())
+}
+
+/// Goes on with a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which cannot bring the
+/// answers any more. `ended` is what it has returned; `again` begins it anew.
+pub(crate) async fn go_on_detached(
+    cx: RequestContext,
+    ended: Result<Body>,
+    again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
+) -> Result<Body> {
+    let has_asked = ended.as_ref().is_err_and(Error::is_input_required);
+    let Some(work) = cx.parts().detached.get().filter(|_| has_asked) else {
+        return ended;
+    };
+    let ask_work: Ask<'_> = &|cx, key, request| {
+        let work = Arc::clone(work);
+        Box::pin(async move { ask(cx, &work, key, request).await })
+    };
+    run_rounds(&cx, true, Box::pin(ready(ended)), again, ask_work).await
 }

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{ElicitParams, InputRequest, Method, Payload, ProgressParams, Revision};
-use serde_json::{Value, value::RawValue};
+use oxmcp_protocol::{ElicitParams, InputRequest, Meta, Method, Payload, ProgressParams, Revision};
+use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{check, settings::AskSettings};
@@ -31,8 +31,35 @@ pub(super) async fn ask(
     key: &str,
     request: &InputRequest,
 ) -> Result<Box<RawValue>> {
+    ask_with(cx, settings.call_options(), key, request).await
+}
+
+/// Asks for a task, on the stream of a request that waits for it. The question says whose it is.
+/// See [related tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#associating-task-related-messages).
+///
+/// # Errors
+/// [`Error::is_unsupported`] where this client cannot be asked; and what keeps the answer from coming.
+pub(crate) async fn ask_for_task(
+    cx: &RequestContext,
+    task_id: &str,
+    key: &str,
+    request: &InputRequest,
+) -> Result<Box<RawValue>> {
+    check::question(request, cx.client_capabilities(), cx.revision())?;
+    let mut options = cx.server()?.features().ask.call_options();
+    options
+        .meta
+        .insert(Meta::RELATED_TASK, json!({"taskId": task_id}));
+    ask_with(cx, options, key, request).await
+}
+
+async fn ask_with(
+    cx: &RequestContext,
+    options: CallOptions,
+    key: &str,
+    request: &InputRequest,
+) -> Result<Box<RawValue>> {
     let revision = cx.revision();
-    let options = settings.call_options();
     let connection = &cx.parts().connection;
     let question = async {
         if let Some(session) = cx.server_session() {
@@ -70,7 +97,7 @@ async fn send(
             "clients cannot be asked {method}: the protocol has no such question"
         )));
     };
-    options.meta = meta;
+    options.meta.merge(meta);
     let answer = connection.call_written(method, params.get().as_bytes(), &mut options);
     answer.await.map(|result| result.json)
 }

@@ -19,6 +19,7 @@
 //! | `journal.rs` | what a handler has asked, learned and done |
 //! | `sealed_state.rs` | the journal on its way through the client |
 //! | `reply.rs` | handlers that ask by what they return |
+//! | `returned.rs` | what they return, asked by something else than a round |
 //! | `roots.rs` | the roots of a client, cached until they change |
 //! | `server.rs`, `settings.rs` | asking outside of requests, and the settings |
 
@@ -30,6 +31,7 @@ mod journal;
 mod live_session;
 mod question;
 mod reply;
+mod returned;
 mod roots;
 mod rounds;
 mod sealed_state;
@@ -41,9 +43,10 @@ mod form_tests;
 #[cfg(test)]
 mod sealed_state_tests;
 
-pub(crate) use detach::{detachable, is_suspended};
+pub(crate) use detach::{detachable, go_on_detached, is_suspended};
 pub(crate) use journal::RoundRequest;
 pub use live_session::SessionCall;
+pub(crate) use live_session::ask_for_task;
 pub use question::{Asked, Question, Questions};
 pub use reply::Reply;
 pub(crate) use roots::RootsCache;

@@ -3,19 +3,18 @@
 //! A modern request is answered with the questions and made again with the answers; then the handler runs from its beginning,
 //! with its journal.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CallToolResult, InputRequests, InputRequiredResult, InputResponse, InputResponses, Method,
-    Payload, internal::RequestParams, method::CallTool,
+    InputRequiredResult, InputResponses, Method, internal::RequestParams, method::CallTool,
 };
-use tokio::time::sleep;
 
 use super::{
     check,
     journal::{Journal, Mode, RoundRequest},
     live_session,
+    returned::{Ask, Outcome, check_asked, reply, run_rounds},
     sealed_state::{self, Binding, Record},
 };
 use crate::{
@@ -26,16 +25,12 @@ use crate::{
         connection::RequestContext,
         inbound::{body::Body, run::Work},
         panics,
-        principal::Principal,
         sealing::random,
-        task::{BoxFuture, try_join_boxed},
+        task::BoxFuture,
     },
+    transport::principal::Principal,
 };
 
-/// The rounds of a handler in a legacy session, as clients limit them for modern servers.
-const MAX_ROUNDS: usize = 10;
-/// The pause before a handler runs again that has asked nothing.
-const PAUSE: Duration = Duration::from_millis(250);
 /// The error for a state that does not open, whatever the reason: a reason would help only a forger.
 const REFUSED: &str = "Invalid or expired requestState";
 
@@ -186,52 +181,6 @@ async fn finish_reply(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Re
     }
 }
 
-/// The outcome of a handler that asks by a [`Reply`](crate::Reply).
-enum Outcome {
-    Done(Body),
-    Asked(InputRequiredResult),
-}
-
-/// Finds the questions in the error that a [`Reply`](crate::Reply) becomes.
-fn reply(result: Result<Body>) -> Result<Outcome> {
-    let error = match result {
-        Ok(body) => return Ok(Outcome::Done(body)),
-        Err(error) if !error.is_input_required() => return Err(error),
-        Err(error) => error,
-    };
-    let asked = error
-        .data()
-        .map(|asked| InputRequiredResult::from_json(asked.get()))
-        .transpose();
-    match asked {
-        Ok(Some(asked)) => Ok(Outcome::Asked(asked)),
-        Ok(None) => Err(error),
-        Err(problem) => Err(Error::misuse(format!(
-            "what the handler asks is no question of the protocol: {problem}"
-        ))),
-    }
-}
-
-/// Refuses questions that the client cannot be asked.
-fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<()> {
-    let mut is_any = false;
-    for request in asked
-        .input_requests
-        .iter_mut()
-        .flat_map(InputRequests::values_mut)
-    {
-        is_any = true;
-        request.fit_capabilities(cx.client_capabilities(), cx.revision());
-        check::question(request, cx.client_capabilities(), cx.revision())?;
-    }
-    if !is_any && asked.request_state.is_none() {
-        return Err(Error::misuse(
-            "the handler asks for nothing: an InputRequiredResult has input requests, a request state, or both",
-        ));
-    }
-    Ok(())
-}
-
 /// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client knows no rounds: makes a
 /// request of each question, and runs the handler again with the answers.
 fn serve_legacy(
@@ -247,55 +196,16 @@ fn serve_legacy(
         move || begin(cx.clone(), Text::checked(&arguments)).future
     };
     Work {
-        future: Box::pin(run_rounds(cx, is_tool, first.future, again)),
+        future: Box::pin(async move {
+            let settings = server(&cx)?.features().ask.clone();
+            let ask: Ask<'_> = &|cx, key, request| {
+                let settings = settings.clone();
+                Box::pin(async move { live_session::ask(cx, &settings, key, request).await })
+            };
+            run_rounds(&cx, is_tool, first.future, again, ask).await
+        }),
         ..first
     }
-}
-
-async fn run_rounds(
-    cx: RequestContext,
-    is_tool: bool,
-    mut running: BoxFuture<Result<Body>>,
-    again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
-) -> Result<Body> {
-    for _ in 0..MAX_ROUNDS {
-        let mut asked = match reply(running.await)? {
-            Outcome::Asked(asked) => asked,
-            Outcome::Done(body) => return Ok(body),
-        };
-        let responses = match answers(&cx, &mut asked).await {
-            Err(error) if is_tool && error.is_for_models() => {
-                return Ok(Body::of(CallToolResult::error(error.message())));
-            }
-            responses => responses?,
-        };
-        let journal = Journal::of(cx.parts());
-        journal.begin(Mode::Reply(asked.request_state), None, responses);
-        running = again();
-    }
-    match reply(running.await)? {
-        Outcome::Asked(_) => Err(Error::limit(format!(
-            "the handler asked more than {MAX_ROUNDS} times; a client would have given up"
-        ))),
-        Outcome::Done(body) => Ok(body),
-    }
-}
-
-/// Makes a request of each question, all at once.
-async fn answers(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<InputResponses> {
-    check_asked(cx, asked)?;
-    let Some(requests) = &asked.input_requests else {
-        sleep(PAUSE).await;
-        return Ok(InputResponses::new());
-    };
-    check::batch(cx)?;
-    let settings = server(cx)?.features().ask.clone();
-    let ask = |(key, request)| live_session::ask(cx, &settings, key, request);
-    let answers = try_join_boxed(requests.iter().map(ask)).await?;
-    let keys = requests.iter().map(|(key, _)| key);
-    Ok(keys
-        .zip(answers.into_iter().map(InputResponse::from))
-        .collect())
 }
 
 fn server(cx: &RequestContext) -> Result<Server> {

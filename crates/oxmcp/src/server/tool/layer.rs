@@ -9,7 +9,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CallToolResult, Payload, Revision,
+    CallToolResult, CreateTaskResult, Payload, Revision,
     internal::{encode_payload, into_text},
 };
 use serde::Serialize;
@@ -106,7 +106,16 @@ impl ToolCall {
     pub fn detachable(self) -> DetachableCall {
         let request = self.context;
         let context = ask::detachable(&request);
-        let future = (self.handler)(context.clone(), self.arguments, self.schemas);
+        let again = {
+            let context = context.clone();
+            move || {
+                let (arguments, schemas) = (self.arguments.clone(), Arc::clone(&self.schemas));
+                (self.handler)(context.clone(), arguments, schemas)
+            }
+        };
+        let first = again();
+        let cx = context.clone();
+        let future = Box::pin(async move { ask::go_on_detached(cx, first.await, again).await });
         DetachableCall {
             request,
             context: Attached(Some(context)),
@@ -164,6 +173,11 @@ impl ToolResponse {
         let info = Some(&*features.info_json);
         encode_payload(&mut out, &mut Members(result), cx.revision(), info)?;
         Ok(Self(Body::Json(into_text(out)?)))
+    }
+
+    /// The task that the call has become because its client asked for one (2025-11-25 only).
+    pub(crate) fn of_task(created: CreateTaskResult) -> Self {
+        Self(Body::of(created))
     }
 
     /// The result of the tool. `None` for that of an extension.

@@ -1,7 +1,7 @@
 //! Calls that become tasks, and how those end.
 
 use oxmcp::{
-    Error, JsonSchema, RequestContext, Revision, ToolError,
+    Error, JsonSchema, Revision,
     protocol::CallToolResult,
     tasks::{ServerTasks, TaskContext},
     testing,
@@ -169,6 +169,10 @@ async fn a_tool_that_requires_tasks_is_refused_without_them() {
     let extensions = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
     assert_eq!(*extensions, json!({ID: {}}));
     for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
+        // That revision has tasks of its own.
+        if revision == Revision::V2025_11_25 {
+            continue;
+        }
         let connecting = testing::connect(&server).revision(revision);
         let legacy = connecting.await.unwrap();
         assert!(legacy.tools().all().await.unwrap().is_empty());

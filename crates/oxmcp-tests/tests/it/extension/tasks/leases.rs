@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use oxmcp::{
-    RequestContext,
     protocol::{CallToolResult, TaskStatus},
     tasks::{MemoryTaskStore, ServerTasks, StoredTask, TaskRecord, TaskStore},
 };
@@ -109,6 +108,15 @@ impl TaskStore for Stalling {
 
     async fn orphans(&self, limit: usize) -> oxmcp::Result<Vec<String>> {
         self.awake().await.orphans(limit).await
+    }
+
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> oxmcp::Result<Vec<String>> {
+        self.awake().await.list(owner, after, limit).await
     }
 
     async fn changed(&self, id: &str, revision: u64) -> oxmcp::Result<()> {

@@ -1,7 +1,9 @@
 //! The extension for tasks: calls that go on when they have been answered.
 
 mod calls;
+mod client;
 mod leases;
+mod legacy;
 mod owners;
 mod questions;
 mod stores;
@@ -9,8 +11,8 @@ mod stores;
 use std::time::Duration;
 
 use oxmcp::{
-    Server, Tool,
-    protocol::Meta,
+    Reply, RequestContext, Server, Tool, ToolError,
+    protocol::{BooleanSchema, ElicitParams, ElicitSchema, InputRequiredResult, Meta},
     tasks::{ID, TaskPolicy, TaskTool, Tasks},
     testing::ScriptedPeer,
 };
@@ -97,4 +99,21 @@ fn gated(policy: TaskPolicy) -> (Tool, tokio::sync::watch::Sender<bool>) {
         }
     });
     (tool.task(policy), open)
+}
+
+/// A tool that asks two things by what it returns, one after the other.
+fn returning_questions(policy: TaskPolicy) -> Tool {
+    let tool = Tool::new("twice", "Ask twice", |cx: RequestContext| async move {
+        let asked = cx.request_state().unwrap_or_default();
+        if asked == "12" {
+            return Ok::<_, ToolError>(Reply::Complete("asked".to_owned()));
+        }
+        let number = if asked.is_empty() { "1" } else { "2" };
+        let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+        let question = InputRequiredResult::new()
+            .with_input_request(number, ElicitParams::form(number, form))
+            .with_request_state(asked + number);
+        Ok(Reply::InputRequired(question))
+    });
+    tool.task(policy)
 }

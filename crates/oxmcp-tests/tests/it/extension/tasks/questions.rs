@@ -1,6 +1,6 @@
 //! Questions of tasks, and their answers.
 
-use oxmcp::{JsonSchema, Question, RequestContext};
+use oxmcp::{JsonSchema, Question};
 
 use super::*;
 
@@ -130,4 +130,34 @@ async fn a_task_that_waits_for_its_client_expires_and_its_handler_ends() {
     assert_eq!(heard.await.unwrap(), Some(true));
     let gone = peer.ask("tasks/get", json!({"taskId": id})).await;
     assert_eq!(gone["error"]["code"], -32602, "{gone}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_asks_by_what_it_returns_asks_before_its_task_or_by_it() {
+    let server = server(returning_questions(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("twice").await;
+    for message in ["1", "2"] {
+        let (key, question) = loop {
+            let state = peer.until(&id, "input_required").await;
+            let (key, question) = state["inputRequests"]
+                .as_object()
+                .and_then(|asked| asked.iter().next())
+                .unwrap();
+            if question["params"]["message"] == message {
+                break (key.clone(), question.clone());
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create");
+        let answers = json!({"taskId": id, "inputResponses": {key: yes()}});
+        peer.ask("tasks/update", answers).await;
+    }
+    let done = peer.until(&id, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], "asked", "{done}");
+    let server = self::server(returning_questions(TaskPolicy::Always));
+    let mut peer = Peer::of(&server).await;
+    let asked = peer.ask("tools/call", json!({"name": "twice"})).await;
+    let asked = &asked["result"];
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(asked["requestState"], "1");
 }

@@ -77,6 +77,28 @@ impl TaskStore for Broken {
         self.0.orphans(limit).await
     }
 
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> oxmcp::Result<Vec<String>> {
+        match self.1 {
+            "comes after the first" => self.0.list(owner, None, limit).await,
+            "are listed" => {
+                let mut all = self.0.list(owner, after, limit).await?;
+                all.reverse();
+                Ok(all)
+            }
+            "nobody in particular" => self.0.list(owner.or(Some("")), after, limit).await,
+            "more than were asked for" => {
+                let list = self.0.list(owner, after, limit.max(1));
+                list.await
+            }
+            _ => self.0.list(owner, after, limit).await,
+        }
+    }
+
     async fn changed(&self, id: &str, revision: u64) -> oxmcp::Result<()> {
         match self.1 {
             "ends" => std::future::pending().await,
@@ -97,6 +119,10 @@ async fn the_contract_sees_stores_that_break_it() {
         "lost",
         "lapsed",
         "run out",
+        "are listed",
+        "comes after the first",
+        "nobody in particular",
+        "more than were asked for",
         "time",
     ] {
         let broken = task_store_contract(async || {

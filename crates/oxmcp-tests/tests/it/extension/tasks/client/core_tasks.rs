@@ -1,0 +1,210 @@
+//! The tasks of servers that speak 2025-11-25.
+
+use oxmcp::{Accept, protocol::ElicitFormParams, tasks::AsTask};
+
+use super::*;
+
+/// What a server declares that runs tools as tasks, and cancels them.
+fn capabilities() -> Value {
+    json!({"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}})
+}
+
+/// A server of 2025-11-25.
+async fn legacy(client: Client, capabilities: Value) -> Office {
+    let client = client.revisions([Revision::V2025_11_25]);
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let connecting = tokio::spawn(async move { client.connect(transport).await });
+    let opening = expect(&mut peer, "initialize").await;
+    let agreed = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "s", "version": "1"},
+    });
+    give(&mut peer, &opening, agreed).await;
+    expect(&mut peer, "notifications/initialized").await;
+    let session = connecting.await.unwrap().unwrap();
+    Office { peer, session }
+}
+
+fn tools(support: &str) -> Value {
+    let tool = json!({
+        "name": "report", "inputSchema": {"type": "object"}, "execution": {"taskSupport": support},
+    });
+    json!({"tools": [tool]})
+}
+
+/// Lets the client list the tools.
+async fn list(office: &mut Office, support: &str) {
+    let session = office.session.clone();
+    let listing = tokio::spawn(async move { session.tools().all().await });
+    office.answer("tools/list", tools(support)).await;
+    listing.await.unwrap().unwrap();
+}
+
+fn task(status: &str) -> Value {
+    json!({
+        "taskId": "the-id", "status": status, "ttl": 60_000, "pollInterval": 2000,
+        "createdAt": "2026-11-24T00:00:00Z", "lastUpdatedAt": "2026-11-24T00:00:00Z",
+    })
+}
+
+fn made() -> Value {
+    json!({"task": task("working")})
+}
+
+fn report() -> Value {
+    json!({
+        "content": [{"type": "text", "text": "the report"}],
+        "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "the-id"}},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_requires_a_task_is_called_as_one() {
+    let mut office = legacy(client(), capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    let request = office.answer("tools/call", made()).await;
+    assert_eq!(request["params"], json!({"name": "report", "task": {}}));
+    let start = Instant::now();
+    let get = office.answer("tasks/get", task("working")).await;
+    assert_eq!(get["params"], json!({"taskId": "the-id"}));
+    assert_eq!(start.elapsed().as_secs(), 2);
+    office.answer("tasks/get", task("completed")).await;
+    let result = office.answer("tasks/result", report()).await;
+    assert_eq!(result["params"], json!({"taskId": "the-id"}));
+    assert_eq!(text(&call.await.unwrap().unwrap()), "the report");
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
+    let mut office = legacy(client(), capabilities()).await;
+    let call = office.call();
+    office.refuse("tools/call", -32601).await;
+    office.answer("tools/list", tools("required")).await;
+    let request = office.answer("tools/call", made()).await;
+    assert_eq!(request["params"]["task"], json!({}));
+    office.answer("tasks/get", task("completed")).await;
+    office.answer("tasks/result", report()).await;
+    call.await.unwrap().unwrap();
+    // A tool that does not exist is looked for no more.
+    let call = tokio::spawn(office.session.call_tool("other", ()).into_future());
+    office.refuse("tools/call", -32601).await;
+    assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_task_asks_are_requests_while_its_result_is_waited_for() {
+    let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({"sure": true})) });
+    let mut office = legacy(client, capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", task("input_required")).await;
+    let waiting = office.expect("tasks/result").await;
+    let question = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {
+        "message": "Sure?", "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}},
+        "_meta": {"io.modelcontextprotocol/related-task": {"taskId": "the-id"}},
+    }});
+    let answer = office.peer.ask(question).await.unwrap();
+    assert_eq!(
+        answer["result"]["content"],
+        json!({"sure": true}),
+        "{answer}"
+    );
+    // It goes on to be asked for; its result is not.
+    office.answer("tasks/get", task("working")).await;
+    office.answer("tasks/get", task("input_required")).await;
+    office.answer("tasks/get", task("completed")).await;
+    give(&mut office.peer, &waiting, report()).await;
+    assert_eq!(text(&call.await.unwrap().unwrap()), "the report");
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_failed_gives_what_the_call_would_have() {
+    let mut office = legacy(client(), capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", task("failed")).await;
+    let failed = json!({"content": [{"type": "text", "text": "broken"}], "isError": true});
+    office.answer("tasks/result", failed).await;
+    assert!(call.await.unwrap().unwrap().is_error);
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", task("failed")).await;
+    office.refuse("tasks/result", -32603).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!((error.code().value(), error.message()), (-32603, "no"));
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", task("cancelled")).await;
+    assert!(call.await.unwrap().unwrap_err().is_cancelled());
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_given_up_cancels_its_task_where_the_server_can() {
+    let without = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
+    for (capabilities, cancels) in [(capabilities(), true), (without, false)] {
+        let mut office = legacy(client(), capabilities).await;
+        list(&mut office, "required").await;
+        let call = office.call();
+        office.answer("tools/call", made()).await;
+        tokio::task::yield_now().await;
+        call.abort();
+        if cancels {
+            office.answer("tasks/cancel", task("cancelled")).await;
+        }
+        office.silence().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_can_be_a_task_is_one_only_where_that_is_wanted() {
+    for support in ["optional", "forbidden", "required"] {
+        let mut office = legacy(client(), capabilities()).await;
+        let call = office.session.call_tool("report", ());
+        let handle = tokio::spawn(call.as_task());
+        office.answer("tools/list", tools(support)).await;
+        let request = office.expect("tools/call").await;
+        let asks = request["params"].get("task").is_some();
+        assert_eq!(asks, support != "forbidden");
+        give(
+            &mut office.peer,
+            &request,
+            if asks { made() } else { report() },
+        )
+        .await;
+        let handle = handle.await.unwrap().unwrap();
+        assert_eq!(handle.id(), asks.then_some("the-id"));
+        if asks {
+            office.answer("tasks/get", task("completed")).await;
+            office.answer("tasks/result", report()).await;
+        }
+        assert_eq!(text(&handle.result().await.unwrap()), "the report");
+        if support == "optional" {
+            let call = office.call();
+            let request = office.answer("tools/call", report()).await;
+            assert_eq!(request["params"], json!({"name": "report"}));
+            call.await.unwrap().unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_of_a_server_that_has_no_tasks() {
+    let mut office = legacy(client(), json!({"tools": {}})).await;
+    list(&mut office, "required").await;
+    let task = tokio::spawn(office.session.call_tool("report", ()).as_task());
+    let request = office.answer("tools/call", report()).await;
+    assert_eq!(request["params"], json!({"name": "report"}));
+    assert_eq!(task.await.unwrap().unwrap().id(), None);
+    // Neither by a client that has none.
+    let mut office = legacy(Client::new("tester", "1.0.0"), capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    office.refuse("tools/call", -32601).await;
+    call.await.unwrap().unwrap_err();
+    office.silence().await;
+}

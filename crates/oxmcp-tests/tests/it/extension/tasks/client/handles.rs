@@ -1,0 +1,166 @@
+//! Tasks that are held by handles, and found again.
+
+use futures_util::StreamExt;
+use oxmcp::{
+    Accept, JsonSchema, RequestContext, Server, Tool,
+    protocol::{ElicitFormParams, TaskStatus},
+    tasks::{AsTask, ResumeTask, TaskPolicy, TaskReference, TaskTool, Tasks},
+    testing,
+};
+
+use super::*;
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Confirm {
+    sure: bool,
+}
+
+/// A server with a tool that takes a minute and asks in the middle, and one that is done at once.
+fn server() -> Server {
+    let tool = Tool::new("delete", "Delete", |cx: RequestContext| async move {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let answer: Confirm = cx.ask("sure", "Sure?").await?;
+        cx.progress(1).message("deleting").await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        Ok::<_, oxmcp::Error>(format!("sure: {}", answer.sure))
+    });
+    Server::new("office", "1.0.0")
+        .extension(Tasks::in_memory().extension())
+        .tool(tool.task(TaskPolicy::Required))
+        .tool(Tool::new("now", "Tell the time", || async {
+            "ten past two"
+        }))
+}
+
+/// A reference that was stored.
+fn read(stored: &Value) -> TaskReference {
+    serde_json::from_str(&stored.to_string()).unwrap()
+}
+
+fn sure() -> Client {
+    client().on_elicit(|_: ElicitFormParams| async { Accept(json!({"sure": true})) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_tells_how_its_task_fares_and_what_it_comes_to() {
+    let server = server();
+    let session = testing::connect(&server).client(&sure()).await.unwrap();
+    let task = session.call_tool("delete", ()).as_task().await.unwrap();
+    let id = task.id().unwrap().to_owned();
+    assert!(!format!("{task:?}").contains(&id));
+    // Read as they come: those in between would be left out.
+    let states = tokio::spawn(task.updates().collect::<Vec<_>>());
+    let states = states.await.unwrap();
+    assert!(states.iter().all(|it| it.task_id == id));
+    let statuses: Vec<_> = states.iter().map(|it| it.status.clone()).collect();
+    assert_eq!(statuses.first(), Some(&TaskStatus::Working));
+    assert!(
+        statuses.contains(&TaskStatus::InputRequired),
+        "{statuses:?}"
+    );
+    assert_eq!(statuses.last(), Some(&TaskStatus::Completed));
+    let messages = states.iter().filter_map(|it| it.status_message.as_deref());
+    assert!(messages.into_iter().any(|it| it.contains("deleting")));
+    for _ in 0..2 {
+        assert_eq!(task.structured::<String>().await.unwrap(), "sure: true");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_answered_at_once_is_a_task_that_is_done() {
+    let server = server();
+    let session = testing::connect(&server).client(&client()).await.unwrap();
+    let task = session.call_tool("now", ()).as_task().await.unwrap();
+    assert_eq!((task.id(), task.reference()), (None, None));
+    assert_eq!(task.updates().count().await, 0);
+    assert_eq!(task.structured::<String>().await.unwrap(), "ten past two");
+    task.cancel().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_handle_is_dropped_goes_on_and_is_found_again() {
+    let server = server();
+    let session = testing::connect(&server).client(&sure()).await.unwrap();
+    let task = session.call_tool("delete", ()).as_task().await.unwrap();
+    let reference = task.detach().unwrap();
+    assert!(!format!("{reference:?}").contains(reference.task_id()));
+    assert_eq!(
+        (reference.tool(), reference.server()),
+        ("delete", Some("office"))
+    );
+    let stored = serde_json::to_string(&reference).unwrap();
+    session.close().await.unwrap();
+
+    let reference: TaskReference = serde_json::from_str(&stored).unwrap();
+    let session = testing::connect(&server).client(&sure()).await.unwrap();
+    let task = session.resume_task(&reference).unwrap();
+    assert!(task.state().is_none());
+    assert_eq!(task.structured::<String>().await.unwrap(), "sure: true");
+    assert_eq!(task.id(), Some(reference.task_id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_for_a_handle_that_was_dropped() {
+    let mut office = Office::open().await;
+    let task = tokio::spawn(office.session.call_tool("report", ()).as_task());
+    office.answer("tools/call", created(json!({}))).await;
+    let task = task.await.unwrap().unwrap();
+    office
+        .answer("tasks/get", state("working", json!({})))
+        .await;
+    office.refuse("subscriptions/listen", -32601).await;
+    drop(task);
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_cancels_its_task() {
+    let server = server();
+    let session = testing::connect(&server).client(&client()).await.unwrap();
+    let task = session.call_tool("delete", ()).as_task().await.unwrap();
+    task.cancel().await.unwrap();
+    assert!(task.result().await.unwrap_err().is_cancelled());
+    assert_eq!(task.state().unwrap().status, TaskStatus::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_not_looked_for_where_it_cannot_be() {
+    let server = server();
+    let session = testing::connect(&server).client(&client()).await.unwrap();
+    let task = session.call_tool("delete", ()).as_task().await.unwrap();
+    let reference = serde_json::to_value(task.detach().unwrap()).unwrap();
+    for (member, value, expected) in [
+        ("endpoint", "AAAA", "another way"),
+        ("revision", "2025-11-25", "made in revision"),
+        ("taskId", "", "1 to 1024"),
+    ] {
+        let mut other = reference.clone();
+        other[member] = json!(value);
+        let other = read(&other);
+        let error = session.resume_task(&other).unwrap_err();
+        assert!(error.message().contains(expected), "{error}");
+    }
+    // A task that is gone is told by the handle.
+    let mut gone = reference.clone();
+    gone["taskId"] = json!("gone");
+    let gone = read(&gone);
+    let error = session
+        .resume_task(&gone)
+        .unwrap()
+        .result()
+        .await
+        .unwrap_err();
+    assert!(
+        error.message().contains("does not have any more"),
+        "{error}"
+    );
+    // A client must have tasks.
+    let plain = Client::new("tester", "1.0.0");
+    let session = testing::connect(&server).client(&plain).await.unwrap();
+    let reference = read(&reference);
+    let resumed = session.resume_task(&reference).unwrap_err();
+    let called = session.call_tool("now", ()).as_task().await.unwrap_err();
+    for error in [resumed, called] {
+        assert!(error.message().contains("Client::tasks"), "{error}");
+    }
+}

@@ -1,0 +1,227 @@
+//! Servers that say of their tasks what they must not.
+
+use oxmcp::{Accept, protocol::ElicitFormParams};
+
+use super::*;
+
+/// The error of a call whose task is asked for once.
+async fn error_after(made: Value, got: Option<Value>) -> (String, bool) {
+    let mut office = Office::open().await;
+    let call = office.call();
+    office.answer("tools/call", made).await;
+    if let Some(got) = got {
+        office.answer("tasks/get", got).await;
+    }
+    let error = call.await.unwrap().unwrap_err();
+    let next = timeout(Duration::from_secs(600), office.peer.receive()).await;
+    let is_cancelled = next.is_ok_and(|it| it.unwrap()["method"] == "tasks/cancel");
+    (error.message().to_owned(), is_cancelled)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
+    let inlined = |result: Value| Some(state("completed", json!({"result": result})));
+    let cases = [
+        (created(json!({"taskId": ""})), None, "1 to 1024", false),
+        (
+            created(json!({"taskId": "x".repeat(2000)})),
+            None,
+            "2000 bytes",
+            false,
+        ),
+        (created(json!({"status": 7})), None, "is not what", false),
+        (
+            created(json!({})),
+            Some(state("working", json!({"taskId": "another"}))),
+            "another task",
+            true,
+        ),
+        (
+            created(json!({})),
+            Some(state("working", json!({"pollIntervalMs": "soon"}))),
+            "tasks/get",
+            true,
+        ),
+        (
+            created(json!({})),
+            Some(state("completed", json!({}))),
+            "without a result",
+            false,
+        ),
+        (
+            created(json!({})),
+            inlined(json!({"resultType": "task", "taskId": "more"})),
+            "something else",
+            false,
+        ),
+        (
+            created(json!({})),
+            inlined(json!({"resultType": "input_required"})),
+            "something else",
+            false,
+        ),
+        (
+            created(json!({})),
+            inlined(json!([1])),
+            "not an object",
+            false,
+        ),
+        (
+            created(json!({})),
+            inlined(json!({"content": 7})),
+            "is not what",
+            false,
+        ),
+        (
+            created(json!({})),
+            Some(state(
+                "input_required",
+                json!({"inputRequests": {"a": {"method": "sampling/createMessage"}}}),
+            )),
+            "did not declare",
+            true,
+        ),
+        (
+            created(json!({})),
+            Some(state("input_required", json!({"inputRequests": {"a": 7}}))),
+            "asks for input, but",
+            true,
+        ),
+    ];
+    for (made, got, expected, cancels) in cases {
+        let (error, is_cancelled) = error_after(made.clone(), got).await;
+        assert!(error.contains(expected), "{made}: {error}");
+        assert_eq!(is_cancelled, cancels, "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_refused_that_nobody_asked_for() {
+    // The server has not declared the extension.
+    let mut office = Office::of(client(), json!({"tools": {}})).await;
+    let call = office.call();
+    office.answer("tools/call", created(json!({}))).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.message().contains("nobody can ask for it"), "{error}");
+    office.silence().await;
+    // The client has not.
+    let plain = Client::new("tester", "1.0.0");
+    let mut office = Office::of(plain, json!({"tools": {}, "extensions": {ID: {}}})).await;
+    let call = office.call();
+    let request = office.answer("tools/call", created(json!({}))).await;
+    let declared = &request["params"]["_meta"][Meta::CLIENT_CAPABILITIES];
+    assert!(declared.get("extensions").is_none(), "{declared}");
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.message().contains("does not know"), "{error}");
+    // Of another method.
+    let mut office = Office::open().await;
+    let call = tokio::spawn(office.session.read_resource("a:b").into_future());
+    office.answer("resources/read", created(json!({}))).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.message().contains("does not know"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_its_server_forgets_is_no_error_of_the_arguments() {
+    let mut office = Office::open().await;
+    let call = office.call();
+    office.answer("tools/call", created(json!({}))).await;
+    office.refuse("tasks/get", -32602).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error.message().contains("does not have any more"),
+        "{error}"
+    );
+    assert_eq!(error.code().value(), -32602);
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn intervals_neither_spin_nor_sleep_for_ever() {
+    for (interval, pause) in [(0, 50), (u64::MAX, 60_000)] {
+        let mut office = Office::open().await;
+        let call = office
+            .session
+            .call_tool("report", ())
+            .timeout(Duration::from_secs(1000));
+        let call = tokio::spawn(call.into_future());
+        office
+            .answer("tools/call", created(json!({"pollIntervalMs": interval})))
+            .await;
+        let start = Instant::now();
+        office.answer("tasks/get", completed()).await;
+        assert_eq!(start.elapsed().as_millis(), pause);
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_have_an_end() {
+    let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({})) });
+    let mut office = Office::of(client, json!({"tools": {}, "extensions": {ID: {}}})).await;
+    let call = office.call();
+    office.answer("tools/call", created(json!({}))).await;
+    let mut asked = 0;
+    loop {
+        let request = office.peer.receive().await.unwrap();
+        match request["method"].as_str().unwrap() {
+            "tasks/get" => {
+                asked += 1;
+                let form = json!({"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {
+                    "type": "object", "properties": {},
+                }}});
+                let questions = json!({format!("q{asked}"): form});
+                let asks = state("input_required", json!({"inputRequests": questions}));
+                give(&mut office.peer, &request, asks).await;
+            }
+            "tasks/update" => {
+                give(
+                    &mut office.peer,
+                    &request,
+                    json!({"resultType": "complete"}),
+                )
+                .await;
+            }
+            "tasks/cancel" => break,
+            _ => {}
+        }
+    }
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error.is_limit() && error.message().contains("max_rounds"),
+        "{error}"
+    );
+    assert_eq!(asked, 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_goes_backwards_changes_nothing_that_is_over() {
+    let mut office = Office::open().await;
+    let call = office.call();
+    office.answer("tools/call", created(json!({}))).await;
+    office.answer("tasks/get", completed()).await;
+    assert_eq!(text(&call.await.unwrap().unwrap()), "the report");
+    office.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_result_is_bounded_like_any_message() {
+    let limits = oxmcp::Limits::default().max_message_bytes(1 << 20);
+    let mut office = Office::of(
+        client().limits(limits),
+        json!({"tools": {}, "extensions": {ID: {}}}),
+    )
+    .await;
+    let call = office
+        .session
+        .call_tool("report", ())
+        .timeout(Duration::from_secs(90));
+    let call = tokio::spawn(call.into_future());
+    office.answer("tools/call", created(json!({}))).await;
+    let long = json!({"content": [{"type": "text", "text": "x".repeat(10 << 20)}]});
+    let get = office.expect("tasks/get").await;
+    let line = json!({"jsonrpc": "2.0", "id": get["id"], "result": state("completed", json!({"result": long}))});
+    // The rest of a line that is too long is not read.
+    office.peer.send(line).await.ok();
+    call.await.unwrap().unwrap_err();
+}

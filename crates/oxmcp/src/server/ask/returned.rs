@@ -1,0 +1,137 @@
+//! Questions that a handler returns as a [`Reply`](crate::Reply), asked by something else than a round of its request.
+
+use std::time::Duration;
+
+use futures_core::future::BoxFuture as BorrowingFuture;
+use oxmcp_protocol::{
+    CallToolResult, InputRequest, InputRequests, InputRequiredResult, InputResponse,
+    InputResponses, Payload,
+};
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use super::{
+    check,
+    journal::{Journal, Mode},
+};
+use crate::{
+    error::{Error, Result},
+    session::{
+        connection::RequestContext,
+        inbound::body::Body,
+        task::{BoxFuture, try_join_boxed},
+    },
+};
+
+/// The rounds of one handler, as clients limit them for modern servers.
+const MAX_ROUNDS: usize = 10;
+/// The pause before a handler runs again that has asked nothing.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A function that asks one question, which has a key.
+pub(super) type Ask<'f> = &'f (
+        dyn for<'a> Fn(
+    &'a RequestContext,
+    &'a str,
+    &'a InputRequest,
+) -> BorrowingFuture<'a, Result<Box<RawValue>>>
+            + Send
+            + Sync
+    );
+
+/// The outcome of a handler that asks by a [`Reply`](crate::Reply).
+pub(super) enum Outcome {
+    Done(Body),
+    Asked(InputRequiredResult),
+}
+
+/// Finds the questions in the error that a [`Reply`](crate::Reply) becomes.
+pub(super) fn reply(result: Result<Body>) -> Result<Outcome> {
+    let error = match result {
+        Ok(body) => return Ok(Outcome::Done(body)),
+        Err(error) if !error.is_input_required() => return Err(error),
+        Err(error) => error,
+    };
+    let asked = error
+        .data()
+        .map(|asked| InputRequiredResult::from_json(asked.get()))
+        .transpose();
+    match asked {
+        Ok(Some(asked)) => Ok(Outcome::Asked(asked)),
+        Ok(None) => Err(error),
+        Err(problem) => Err(Error::misuse(format!(
+            "what the handler asks is no question of the protocol: {problem}"
+        ))),
+    }
+}
+
+/// Refuses questions that the client cannot be asked.
+pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<()> {
+    let mut is_any = false;
+    for request in asked
+        .input_requests
+        .iter_mut()
+        .flat_map(InputRequests::values_mut)
+    {
+        is_any = true;
+        request.fit_capabilities(cx.client_capabilities(), cx.revision());
+        check::question(request, cx.client_capabilities(), cx.revision())?;
+    }
+    if !is_any && asked.request_state.is_none() {
+        return Err(Error::misuse(
+            "the handler asks for nothing: an InputRequiredResult has input requests, a request state, or both",
+        ));
+    }
+    Ok(())
+}
+
+/// Runs a handler to its end: asks what it returns, and runs it again with the answers.
+pub(super) async fn run_rounds(
+    cx: &RequestContext,
+    is_tool: bool,
+    mut running: BoxFuture<Result<Body>>,
+    again: impl Fn() -> BoxFuture<Result<Body>> + Send + Sync,
+    ask: Ask<'_>,
+) -> Result<Body> {
+    for _ in 0..MAX_ROUNDS {
+        let mut asked = match reply(running.await)? {
+            Outcome::Asked(asked) => asked,
+            Outcome::Done(body) => return Ok(body),
+        };
+        let responses = match answers(cx, &mut asked, ask).await {
+            Err(error) if is_tool && error.is_for_models() => {
+                return Ok(Body::of(CallToolResult::error(error.message())));
+            }
+            responses => responses?,
+        };
+        let journal = Journal::of(cx.parts());
+        journal.begin(Mode::Reply(asked.request_state), None, responses);
+        running = again();
+    }
+    match reply(running.await)? {
+        Outcome::Asked(_) => Err(Error::limit(format!(
+            "the handler asked more than {MAX_ROUNDS} times; a client would have given up"
+        ))),
+        Outcome::Done(body) => Ok(body),
+    }
+}
+
+/// Asks all questions at once.
+async fn answers(
+    cx: &RequestContext,
+    asked: &mut InputRequiredResult,
+    ask: Ask<'_>,
+) -> Result<InputResponses> {
+    check_asked(cx, asked)?;
+    let Some(requests) = &asked.input_requests else {
+        sleep(PAUSE).await;
+        return Ok(InputResponses::new());
+    };
+    check::batch(cx)?;
+    let answers = requests.iter().map(|(key, request)| ask(cx, key, request));
+    let answers = try_join_boxed(answers).await?;
+    let keys = requests.iter().map(|(key, _)| key);
+    Ok(keys
+        .zip(answers.into_iter().map(InputResponse::from))
+        .collect())
+}

@@ -1,0 +1,279 @@
+//! [`Drive`], a task that is asked for until it is over, and whose questions are answered on the way.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    ErrorCode, Method, OrderedMap, RawJson, TaskStatus,
+    internal::{RawInputRequest, ResultType, peek_result_type},
+    method::CallTool,
+};
+use tokio::{select, time::Instant};
+
+use super::{
+    super::wire::TaskState,
+    exchange::{Era, Exchange},
+    pace::{Clock, Pace},
+    push::{Push, Woken},
+};
+use crate::{
+    client::requests::multi_round_trip::answer_all,
+    error::{Error, Result},
+    session::{outbound::calls::CallResult, task::BoxFuture},
+};
+
+/// A callback for each state of a task that differs from the one before.
+pub(super) type OnChange = Box<dyn FnMut(&TaskState) + Send>;
+
+/// A task that this side waits for.
+pub(super) struct Drive {
+    pub(super) exchange: Arc<Exchange>,
+    /// The time that a call has for it.
+    clock: Option<Arc<Clock>>,
+    on_change: Option<OnChange>,
+    /// When this side heard of it first: the clocks of others do not count.
+    pub(super) known_since: Instant,
+    state: Option<TaskState>,
+    pub(super) pace: Pace,
+    /// The keys of the questions that were answered.
+    answered: HashSet<String>,
+    rounds: usize,
+    has_subscribed: bool,
+    /// Whether there is nothing more to cancel.
+    is_over: bool,
+}
+
+impl Drive {
+    /// The state is that which the server has made the task with, if that is known.
+    pub(super) fn new(exchange: Arc<Exchange>, state: Option<TaskState>) -> Self {
+        Self {
+            exchange,
+            clock: None,
+            on_change: None,
+            known_since: Instant::now(),
+            state,
+            pace: Pace::new(),
+            answered: HashSet::new(),
+            rounds: 0,
+            has_subscribed: false,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn with_clock(mut self, clock: Arc<Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    pub(super) fn on_change(mut self, on_change: OnChange) -> Self {
+        self.on_change = Some(on_change);
+        self
+    }
+
+    /// Waits for what the call comes to.
+    ///
+    /// # Errors
+    /// The error that the call came to, that the task was cancelled, and whatever keeps its end from being known.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends it; the task goes on.
+    pub(super) async fn run(&mut self) -> Result<CallResult> {
+        let ended = Arc::clone(self.exchange.session.connection());
+        select! {
+            biased;
+            done = self.run_in_era() => done,
+            () = ended.calls().wait_closed() => Err(Error::closed(
+                "the session ended before the task was over, which tools/call became",
+            )),
+        }
+    }
+
+    async fn run_in_era(&mut self) -> Result<CallResult> {
+        match self.exchange.era {
+            Era::Core => self.run_core().await,
+            Era::Extension => self.run_extension().await,
+        }
+    }
+
+    async fn run_extension(&mut self) -> Result<CallResult> {
+        let mut push = Push::None;
+        let mut pause = self.first_pause();
+        loop {
+            let state = match push.pause(&self.exchange.id, pause).await {
+                Woken::Told(state) => *state,
+                Woken::Due => self.get().await?,
+            };
+            let has_changed = self.take(&state);
+            match &state.status {
+                TaskStatus::Completed => return completed(state),
+                TaskStatus::Failed => return Err(failed(state)),
+                TaskStatus::Cancelled => return Err(cancelled(&state)),
+                TaskStatus::InputRequired => self.answer(&state).await?,
+                _ => {}
+            }
+            // Most tasks are over when they are asked for first.
+            if !self.has_subscribed {
+                self.has_subscribed = true;
+                push = Push::open(&self.exchange);
+            }
+            pause = self.pace.next(state.poll_interval_ms, has_changed);
+        }
+    }
+
+    /// The pause before it is asked for first. What a task asks and what it came to is not said where it is made: only one that works is left alone for a while.
+    pub(super) fn first_pause(&mut self) -> Duration {
+        match &self.state {
+            Some(state) if state.status == TaskStatus::Working => {
+                let asked = state.poll_interval_ms;
+                self.pace.next(asked, false)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Asks how the task fares.
+    pub(super) async fn get(&mut self) -> Result<TaskState> {
+        let ttl = self.state.as_ref().and_then(|it| it.ttl_ms);
+        let exchange = Arc::clone(&self.exchange);
+        let get = || -> BoxFuture<_> {
+            let exchange = Arc::clone(&exchange);
+            Box::pin(async move { exchange.get().await })
+        };
+        let state = exchange
+            .retry(ttl, self.known_since, &mut self.pace, get)
+            .await;
+        // The server does not have it any more.
+        let is_gone =
+            |error: &Error| error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS;
+        self.is_over |= state.as_ref().is_err_and(is_gone);
+        state
+    }
+
+    pub(super) fn note_over(&mut self, is_over: bool) {
+        self.is_over |= is_over;
+    }
+
+    /// Whether there is nothing more to cancel: it is over, or gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Notes how the task fares. Returns whether that has changed.
+    pub(super) fn take(&mut self, state: &TaskState) -> bool {
+        let is_same = |old: &TaskState| {
+            old.status == state.status
+                && old.status_message == state.status_message
+                && old.last_updated_at == state.last_updated_at
+        };
+        let has_changed = !self.state.as_ref().is_some_and(is_same);
+        self.is_over |= is_final(&state.status);
+        if let Some(clock) = &self.clock {
+            let waits = state.status == TaskStatus::InputRequired;
+            if waits && self.exchange.era == Era::Core {
+                clock.pause();
+            } else if has_changed {
+                clock.restart();
+            }
+        }
+        if has_changed {
+            if let Some(on_change) = &mut self.on_change {
+                on_change(state);
+            }
+            let mut kept = state.clone();
+            (kept.result, kept.input_requests) = (None, None);
+            self.state = Some(kept);
+        }
+        has_changed
+    }
+
+    /// Answers what the task asks and was not answered yet.
+    async fn answer(&mut self, state: &TaskState) -> Result<()> {
+        let asked = state.input_requests.iter().flatten();
+        let new: Vec<(&str, &RawJson)> = asked
+            .filter(|(key, _)| !self.answered.contains(*key))
+            .collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let session = &self.exchange.session;
+        let limit = session.connection().limits.client.max_rounds;
+        self.rounds += 1;
+        if self.rounds > limit {
+            return Err(Error::limit(format!(
+                "{}: the task still asks for input after {limit} rounds, which is the limit (ClientLimits::max_rounds)",
+                CallTool::NAME
+            )));
+        }
+        let mut inputs = Vec::new();
+        for (key, question) in &new {
+            let input: RawInputRequest<'_> =
+                serde_json::from_str(question.get()).map_err(|error| {
+                    Error::decode(format!(
+                        "{}: the task asks for input, but {error}",
+                        CallTool::NAME
+                    ))
+                })?;
+            inputs.push((*key, input));
+        }
+        let inputs: OrderedMap<_> = inputs.into_iter().collect();
+        if let Some(clock) = &self.clock {
+            clock.pause();
+        }
+        let answers = answer_all(session, CallTool::NAME, inputs).await?;
+        if let Some(clock) = &self.clock {
+            clock.restart();
+        }
+        self.answered
+            .extend(new.iter().map(|(key, _)| (*key).to_owned()));
+        let exchange = Arc::clone(&self.exchange);
+        let update = || -> BoxFuture<_> {
+            let (exchange, answers) = (Arc::clone(&exchange), answers.clone());
+            Box::pin(async move { exchange.update(answers).await })
+        };
+        exchange
+            .retry(state.ttl_ms, self.known_since, &mut self.pace, update)
+            .await
+    }
+}
+
+/// Whether a task with this status changes no more.
+fn is_final(status: &TaskStatus) -> bool {
+    matches!(
+        status,
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled
+    )
+}
+
+/// What the call came to, as the task has it within.
+fn completed(state: TaskState) -> Result<CallResult> {
+    let result = state.result.ok_or_else(|| {
+        Error::decode("tools/call became a task, which is completed without a result")
+    })?;
+    let text: Box<str> = result.into();
+    // The task was all that the server could answer with beside a result.
+    if peek_result_type(Text::checked(&text)) != ResultType::Complete {
+        return Err(Error::decode(
+            "tools/call became a task, which is completed with something else than a result of the call",
+        ));
+    }
+    Ok(text.into())
+}
+
+/// The error that the call came to.
+fn failed(state: TaskState) -> Error {
+    let said = state.status_message;
+    match state.error {
+        Some(error) => error.into(),
+        None => Error::internal(said.unwrap_or_else(|| {
+            "tools/call became a task, which failed; the server does not say why".to_owned()
+        })),
+    }
+}
+
+pub(super) fn cancelled(state: &TaskState) -> Error {
+    let why = state.status_message.as_deref();
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Error::cancelled(format!(
+        "tools/call became a task, which was cancelled{why}"
+    ))
+}

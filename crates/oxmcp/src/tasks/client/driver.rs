@@ -1,0 +1,115 @@
+//! [`ClientTasks`], and how the calls of tools are made of a client that has tasks.
+
+use std::sync::Arc;
+
+use oxmcp_protocol::{Method, Revision, method::CallTool};
+use tokio::select;
+
+use super::{
+    super::wire::{CancelTask, GetTask, ID, RESULT_TYPE, UpdateTask},
+    drive::Drive,
+    exchange::CancelGuard,
+    pace::Clock,
+    start::{Started, start},
+};
+use crate::{
+    client::{
+        Client,
+        requests::{
+            call_driver::CallDriver,
+            call_request::{CallAnswer, CallRequest, cancellation, cancelled},
+        },
+    },
+    error::Result,
+    extension::Extension,
+    session::task::BoxFuture,
+};
+
+/// Tasks of a client.
+pub trait ClientTasks: Sized {
+    /// Lets servers run the calls of tools as tasks, in sessions that are opened from now on. A call is awaited as it ever was: where
+    /// it has become a task, it asks for it as often as the server wants, is told of changes where the server tells of them,
+    /// answers what the task asks by the client's handlers, and gives the result.
+    ///
+    /// - Modern servers decide by themselves which calls become tasks. Of servers that speak 2025-11-25 those tools run as tasks
+    ///   that run in no other way; in older revisions there are none.
+    /// - The [time-out](crate::Call::timeout) of the call is over when the task has not changed for so long. It stands still while
+    ///   the task waits for an answer; [`max_total`](crate::Call::max_total) does not.
+    /// - Dropping the call's future cancels the task, as its time-out and its token do.
+    /// - Requests about the task that fail for reasons that may pass are made again, until the server keeps the task no longer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oxmcp::{Client, Server, Tool, tasks::{ClientTasks, TaskPolicy, TaskTool, Tasks}, testing};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// let report = Tool::new("report", "Write a report", || async { "the report" });
+    /// let server = Server::new("office", "1.0.0")
+    ///     .extension(Tasks::in_memory().poll_interval(Duration::from_millis(50)).extension())
+    ///     .tool(report.task(TaskPolicy::Required));
+    ///
+    /// let client = Client::new("my-app", "1.0.0").tasks();
+    /// let session = testing::connect(&server).client(&client).await?;
+    /// let report: String = session.call_tool("report", ()).structured().await?;
+    /// assert_eq!(report, "the report");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
+    /// [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
+    #[must_use]
+    fn tasks(self) -> Self;
+}
+
+impl ClientTasks for Client {
+    fn tasks(self) -> Self {
+        if self.features().driver.is_some() {
+            return self;
+        }
+        let modern = Revision::LATEST..;
+        let extension = Extension::new(ID)
+            .result_type(RESULT_TYPE)
+            .calls::<GetTask>(modern.clone())
+            .calls::<UpdateTask>(modern.clone())
+            .calls::<CancelTask>(modern)
+            .header::<GetTask>("taskId", "Mcp-Name")
+            .header::<UpdateTask>("taskId", "Mcp-Name")
+            .header::<CancelTask>("taskId", "Mcp-Name");
+        let client = self.extension(extension);
+        let driver = CallDriver {
+            result_types: &[RESULT_TYPE],
+            call,
+        };
+        client.change(|features| features.driver = Some(Arc::new(driver)));
+        client
+    }
+}
+
+/// Makes a call, and waits for the task that it may become.
+fn call(mut request: CallRequest, is_manual: bool) -> BoxFuture<Result<CallAnswer>> {
+    Box::pin(async move {
+        let clock = Arc::new(Clock::of(&request.options));
+        let cancel = request.options.cancel.clone();
+        let (mut exchange, state) = match start(&mut request, false, is_manual).await? {
+            Started::Answered(answer) => return Ok(answer),
+            Started::Task(exchange, state) => (exchange, *state),
+        };
+        exchange.hold_session();
+        let exchange = Arc::new(exchange);
+        let mut guard = CancelGuard::new(&exchange);
+        clock.restart();
+        let mut drive = Drive::new(exchange, Some(state)).with_clock(Arc::clone(&clock));
+        let done = select! {
+            biased;
+            () = cancelled(cancel.as_ref()) => Err(cancellation(CallTool::NAME)),
+            done = drive.run() => done,
+            error = clock.is_over() => Err(error),
+        };
+        if drive.is_over() {
+            guard.disarm();
+        }
+        done.map(CallAnswer::Complete)
+    })
+}

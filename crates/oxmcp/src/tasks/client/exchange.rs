@@ -1,0 +1,249 @@
+//! [`Exchange`], the requests about one task, in the words of its era, and what becomes of those that fail.
+
+use std::{sync::Arc, time::Duration};
+
+use oxmcp_protocol::{
+    ErrorCode, InputResponses, Method, Task, TaskParams, TaskPayload,
+    method::{self, CallTool},
+};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    super::wire::{CancelTask, GetTask, TaskState, UpdateTask, UpdateTaskParams},
+    pace::Pace,
+};
+use crate::{
+    client::{ClientSession, features::LONGEST_WAIT, requests::call::Call},
+    error::{Error, Result},
+    logged::Logged,
+    session::{
+        outbound::call::ContinuationGuard,
+        task::{BoxFuture, spawn_on},
+    },
+};
+
+/// How long requests for a task may fail one after the other that is kept for ever.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// The longest id of a task, in bytes: it is sent with every request, over HTTP in a header.
+const MAX_ID: usize = 1024;
+
+/// The two designs of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// Those of revision 2025-11-25.
+    Core,
+    /// The extension, in 2026-07-28 and later.
+    Extension,
+}
+
+impl Era {
+    /// The design that a session has, if it has one.
+    pub(super) fn of(session: &ClientSession) -> Option<Self> {
+        let revision = session.revision();
+        if revision.is_modern() {
+            return Some(Self::Extension);
+        }
+        let result = method::GetTaskPayload::NAME;
+        method::is_in(method::REQUESTS_TO_SERVER, result, revision).then_some(Self::Core)
+    }
+}
+
+/// The requests about one task.
+pub(super) struct Exchange {
+    pub(super) session: ClientSession,
+    pub(super) era: Era,
+    pub(super) id: Arc<str>,
+    /// While a call is driven, a session that is being closed waits for it.
+    guard: Option<ContinuationGuard>,
+}
+
+impl Exchange {
+    /// # Errors
+    /// Where the id cannot be sent back.
+    pub(super) fn new(session: &ClientSession, era: Era, id: &str) -> Result<Self> {
+        if id.is_empty() || id.len() > MAX_ID {
+            return Err(Error::decode(format!(
+                "{}: the server made a task whose id has {} bytes; it must have 1 to {MAX_ID}",
+                CallTool::NAME,
+                id.len()
+            )));
+        }
+        Ok(Self {
+            session: session.clone(),
+            era,
+            id: id.into(),
+            guard: None,
+        })
+    }
+
+    /// Makes a session that is being closed wait for the task.
+    pub(super) fn hold_session(&mut self) {
+        self.guard = Some(ContinuationGuard::new(self.session.connection()));
+    }
+
+    fn params(&self) -> TaskParams {
+        TaskParams::new(&*self.id)
+    }
+
+    /// A request that is made though the session is being closed, if a call waits for it.
+    fn request<M: Method>(&self, params: M::Params) -> Call<M> {
+        let mut call = self.session.request::<M>(params);
+        call.options.is_continuation = self.guard.is_some();
+        call
+    }
+
+    /// Asks how the task fares.
+    pub(super) async fn get(&self) -> Result<TaskState> {
+        let state = match self.era {
+            Era::Core => {
+                let task = self.request::<method::GetTask>(self.params()).await?;
+                of_core(task)
+            }
+            Era::Extension => self.request::<GetTask>(self.params()).await?,
+        };
+        if *state.task_id != *self.id {
+            return Err(Error::decode(
+                "tasks/get: the server answered with another task than it was asked for",
+            ));
+        }
+        Ok(state)
+    }
+
+    /// Answers what the task asks.
+    pub(super) async fn update(&self, answers: InputResponses) -> Result<()> {
+        let params = UpdateTaskParams::new(&*self.id, answers);
+        self.request::<UpdateTask>(params).await.map(drop)
+    }
+
+    /// Waits for what the call comes to, which the server gives when the task is over.
+    pub(super) async fn payload(&self) -> Result<TaskPayload> {
+        let call = self.request::<method::GetTaskPayload>(self.params());
+        call.timeout(LONGEST_WAIT).await
+    }
+
+    /// Asks the server to give the task up.
+    pub(super) async fn cancel(&self) -> Result<()> {
+        match self.era {
+            Era::Core if !can_cancel(&self.session) => Ok(()),
+            Era::Core => self
+                .request::<method::CancelTask>(self.params())
+                .await
+                .map(drop),
+            Era::Extension => self.request::<CancelTask>(self.params()).await.map(drop),
+        }
+    }
+
+    /// Makes a request again while it fails for reasons that may pass, for as long as the server keeps the task.
+    pub(super) async fn retry<T>(
+        &self,
+        ttl_ms: Option<u64>,
+        known_since: Instant,
+        pace: &mut Pace,
+        request: impl Fn() -> BoxFuture<Result<T>> + Send,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            let error = match request().await {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            };
+            let (since, patience) = match ttl_ms {
+                Some(ttl) => (known_since, Duration::from_millis(ttl)),
+                None => (start, PATIENCE),
+            };
+            if !self.may_pass(&error) || since.elapsed() >= patience {
+                return Err(lost(error));
+            }
+            sleep(pace.after_failure()).await;
+        }
+    }
+
+    /// Whether a request that failed with this error may succeed later.
+    pub(super) fn may_pass(&self, error: &Error) -> bool {
+        const STATUSES: [u16; 6] = [408, 425, 429, 502, 503, 504];
+        let connection = self.session.connection();
+        if error.is_closed() {
+            // A server that has ended may be started anew, and the session go on.
+            return !connection.is_closing() && !connection.calls().is_closed();
+        }
+        let status = error.http_status();
+        let is_busy = status.is_some_and(|status| STATUSES.contains(&status));
+        let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
+        error.is_timeout() || error.is_network() || is_busy || failed
+    }
+}
+
+/// Says that a call is lost, which became a task: the error alone would seem to be one of the call.
+fn lost(error: Error) -> Error {
+    let said = error.message().to_owned();
+    if error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS {
+        return error.saying(format!(
+            "tools/call became a task that the server does not have any more, or not for this client; it says: {said}"
+        ));
+    }
+    error.saying(format!(
+        "tools/call became a task, and how it fares cannot be found out: {said}"
+    ))
+}
+
+/// A task of 2025-11-25, in the words of the extension.
+pub(super) fn of_core(task: Task) -> TaskState {
+    TaskState {
+        task_id: task.task_id,
+        status: task.status,
+        status_message: task.status_message,
+        created_at: task.created_at,
+        last_updated_at: task.last_updated_at,
+        ttl_ms: task.ttl,
+        poll_interval_ms: task.poll_interval,
+        input_requests: None,
+        result: None,
+        error: None,
+    }
+}
+
+/// Cancels a task when it is dropped, unless it was let go.
+pub(super) struct CancelGuard(Option<Arc<Exchange>>);
+
+impl CancelGuard {
+    pub(super) fn new(exchange: &Arc<Exchange>) -> Self {
+        Self(Some(Arc::clone(exchange)))
+    }
+
+    /// Lets the task go: it is over, or there is none.
+    pub(super) fn disarm(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        let Some(exchange) = self.0.take() else {
+            return;
+        };
+        let runtime = exchange.session.connection().runtime.clone();
+        spawn_on(&runtime, async move {
+            // Who cancels does not wait: the task may be over, or its server gone.
+            if let Err(error) = exchange.cancel().await {
+                tracing::debug!(error = %Logged(&error), "a task was not cancelled");
+            }
+        });
+    }
+}
+
+/// Whether a server of 2025-11-25 gives tasks up.
+fn can_cancel(session: &ClientSession) -> bool {
+    let tasks = session.server_capabilities().tasks.as_ref();
+    tasks.is_some_and(|it| it.cancel.is_some())
+}
+
+/// Whether a server of 2025-11-25 runs calls of tools as tasks.
+pub(super) fn has_core_tasks(session: &ClientSession) -> bool {
+    let tasks = session.server_capabilities().tasks.as_ref();
+    let requests = tasks.and_then(|it| it.requests.as_ref());
+    let tools = requests.and_then(|it| it.get("tools"));
+    tools
+        .and_then(Value::as_object)
+        .is_some_and(|it| it.contains_key("call"))
+}

@@ -1,0 +1,311 @@
+//! [`TaskHandle`], a call that this side holds while its server runs it as a task.
+
+use std::sync::Arc;
+
+use futures_core::Stream;
+use futures_util::stream;
+use oxmcp_protocol::{CallToolResult, method::CallTool};
+use serde::de::DeserializeOwned;
+use tokio::{select, sync::watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    super::wire::TaskState,
+    drive::Drive,
+    exchange::Exchange,
+    reference::TaskReference,
+    start::{Started, start},
+};
+use crate::{
+    client::{
+        Call, ClientSession,
+        requests::{
+            call_request::{CallAnswer, tool_name},
+            results::{read, structured},
+        },
+    },
+    debug::opaque_debug,
+    error::{Error, Result},
+    session::task::spawn_on,
+};
+
+/// A call of a tool that can be held as a task.
+pub trait AsTask {
+    /// Makes the call, and returns when it has become a task, or was answered at once. The server decides which; of one that speaks
+    /// 2025-11-25 it is asked where the tool can run as a task. The client must have [tasks](super::ClientTasks::tasks).
+    ///
+    /// ```
+    /// use oxmcp::{Client, Server, Tool, tasks::{AsTask, ClientTasks, ResumeTask, TaskPolicy, TaskTool, Tasks}, testing};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> oxmcp::Result<()> {
+    /// # let report = Tool::new("report", "Write a report", || async { "the report" });
+    /// # let server = Server::new("office", "1.0.0")
+    /// #     .extension(Tasks::in_memory().poll_interval(std::time::Duration::from_millis(50)).extension())
+    /// #     .tool(report.task(TaskPolicy::Required));
+    /// # let client = Client::new("my-app", "1.0.0").tasks();
+    /// # let session = testing::connect(&server).client(&client).await?;
+    /// let task = session.call_tool("report", ()).as_task().await?;
+    /// // It can be stored, and the task be found again by another process.
+    /// let reference = task.detach().expect("the server has made a task");
+    ///
+    /// let task = session.resume_task(&reference)?;
+    /// assert_eq!(task.structured::<String>().await?, "the report");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the call until then; and where the client has no tasks.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request. If the server has made a task by then that this side has not heard of, it
+    /// goes on.
+    #[expect(
+        clippy::wrong_self_convention,
+        reason = "a call is used up when it is made, however that is said"
+    )]
+    fn as_task(self) -> impl Future<Output = Result<TaskHandle>> + Send;
+}
+
+impl AsTask for Call<CallTool> {
+    async fn as_task(self) -> Result<TaskHandle> {
+        expect_tasks(&self.session)?;
+        let mut request = self.prepare()?;
+        let session = request.session.clone();
+        let tool = tool_name(&request.params).unwrap_or_default();
+        match start(&mut request, true, false).await? {
+            Started::Task(exchange, state) => Ok(TaskHandle::driven(exchange, tool, Some(*state))),
+            Started::Answered(CallAnswer::Complete(result) | CallAnswer::Extended(result)) => {
+                let result = read::<CallTool>(&session, result)?;
+                Ok(TaskHandle::answered(session, tool, result))
+            }
+            Started::Answered(CallAnswer::InputRequired(_)) => {
+                Err(Error::internal("nobody answers"))
+            }
+        }
+    }
+}
+
+/// A session in which tasks can be found again.
+pub trait ResumeTask {
+    /// Finds a task again that was made in another session with the same server, or by another process. Nothing is sent before this
+    /// returns: that the server does not have the task any more, or not for this client, the handle says.
+    ///
+    /// # Errors
+    /// Where the session is with another server than that of the task, or its revision has another kind of tasks; and where the
+    /// client has no tasks.
+    fn resume_task(&self, reference: &TaskReference) -> Result<TaskHandle>;
+}
+
+impl ResumeTask for ClientSession {
+    fn resume_task(&self, reference: &TaskReference) -> Result<TaskHandle> {
+        expect_tasks(self)?;
+        let era = reference.check(self)?;
+        let exchange = Exchange::new(self, era, reference.task_id())?;
+        let tool = reference.tool().to_owned();
+        Ok(TaskHandle::driven(exchange, tool, None))
+    }
+}
+
+fn expect_tasks(session: &ClientSession) -> Result<()> {
+    if session.state().driver.is_some() {
+        return Ok(());
+    }
+    Err(Error::misuse(
+        "the client has no tasks: say Client::tasks before it connects",
+    ))
+}
+
+/// What is known of a task.
+#[derive(Clone, Default)]
+struct Known {
+    state: Option<Arc<TaskState>>,
+    outcome: Option<Arc<Result<CallToolResult>>>,
+}
+
+/// A call of a tool that its server runs as a task, or has answered at once. Made by [`AsTask::as_task`] and
+/// [`ResumeTask::resume_task`].
+///
+/// While it is held, the task is asked for in the background, and the client's handlers answer what it asks; the session stays open.
+/// No time-out applies. Dropping it stops that, and nothing else: the task goes on. [`cancel`](Self::cancel) cancels it.
+#[must_use = "dropping it leaves the task to itself"]
+pub struct TaskHandle {
+    session: ClientSession,
+    tool: String,
+    /// `None` where the call was answered at once.
+    exchange: Option<Arc<Exchange>>,
+    known: watch::Receiver<Known>,
+    _stop: Option<DropGuard>,
+}
+
+impl TaskHandle {
+    /// A task that is waited for in the background.
+    fn driven(exchange: Exchange, tool: String, state: Option<TaskState>) -> Self {
+        let session = exchange.session.clone();
+        let exchange = Arc::new(exchange);
+        let (tell, known) = watch::channel(Known {
+            state: state.clone().map(Arc::new),
+            outcome: None,
+        });
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let teller = tell.clone();
+        let mut drive =
+            Drive::new(Arc::clone(&exchange), state).on_change(Box::new(move |state| {
+                let state = Some(Arc::new(state.clone()));
+                teller.send_modify(|known| known.state = state);
+            }));
+        let runtime = session.connection().runtime.clone();
+        let reader = session.clone();
+        spawn_on(&runtime, async move {
+            let done = select! {
+                biased;
+                () = stop.cancelled() => return,
+                done = drive.run() => done,
+            };
+            let outcome = done.and_then(|result| read::<CallTool>(&reader, result));
+            tell.send_modify(|known| known.outcome = Some(Arc::new(outcome)));
+        });
+        Self {
+            session,
+            tool,
+            exchange: Some(exchange),
+            known,
+            _stop: Some(guard),
+        }
+    }
+
+    /// A call that was answered at once.
+    fn answered(session: ClientSession, tool: String, result: CallToolResult) -> Self {
+        let (_, known) = watch::channel(Known {
+            state: None,
+            outcome: Some(Arc::new(Ok(result))),
+        });
+        Self {
+            session,
+            tool,
+            exchange: None,
+            known,
+            _stop: None,
+        }
+    }
+
+    /// The id of the task. `None` where the server has answered at once, and made none. Keep it like a secret.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.exchange.as_ref().map(|it| &*it.id)
+    }
+
+    /// How the task fared when it was asked for last. `None` where there is none, or it was not asked for yet.
+    #[must_use]
+    pub fn state(&self) -> Option<Arc<TaskState>> {
+        self.known.borrow().state.clone()
+    }
+
+    /// How the task fares, from now on: its state now, if it is known, and each that differs. Where they change faster than they
+    /// are read, those in between are left out. It ends when the task is over, or it cannot be found out how it fares;
+    /// [`result`](Self::result) says which.
+    pub fn updates(&self) -> impl Stream<Item = Arc<TaskState>> + Send + Unpin + use<> {
+        let mut known = self.known.clone();
+        known.mark_changed();
+        let next = |mut known: watch::Receiver<Known>, told: Option<Arc<TaskState>>| async move {
+            loop {
+                let seen = known.borrow_and_update().clone();
+                let is_new = match (&seen.state, &told) {
+                    (Some(state), Some(told)) => !Arc::ptr_eq(state, told),
+                    (state, _) => state.is_some(),
+                };
+                if is_new {
+                    let state = seen.state?;
+                    return Some((Arc::clone(&state), (known, Some(state))));
+                }
+                if seen.outcome.is_some() {
+                    return None;
+                }
+                known.changed().await.ok()?;
+            }
+        };
+        let states = stream::unfold((known, None), move |(known, told)| next(known, told));
+        Box::pin(states)
+    }
+
+    /// Waits for what the call comes to. It may be called again.
+    ///
+    /// # Errors
+    /// The error that the call came to; [`Error::is_cancelled`] where the task was cancelled; and whatever keeps its end from being
+    /// known: that the server does not have it any more, that it cannot be reached until it keeps the task no longer, that a
+    /// handler failed, that the session has ended.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn result(&self) -> Result<CallToolResult> {
+        let mut known = self.known.clone();
+        let ended = known.wait_for(|known| known.outcome.is_some()).await;
+        let outcome = ended.ok().and_then(|known| known.outcome.clone());
+        match outcome.as_deref() {
+            Some(Ok(result)) => Ok(result.clone()),
+            Some(Err(error)) => Err(error.copy()),
+            None => Err(Error::closed("the task is not waited for any more")),
+        }
+    }
+
+    /// Waits for what the call comes to, and holds its structured content against the output schema of the tool, as
+    /// [`Call::validated`](crate::Call::validated) does.
+    ///
+    /// # Errors
+    /// Those of [`result`](Self::result); and where the server has not kept to the schema.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn validated(&self) -> Result<CallToolResult> {
+        let result = self.result().await?;
+        if self.session.client().features().validate_results
+            && let Some(schema) = self.session.state().output_schemas.get(&self.tool)
+        {
+            schema.check(&self.tool, &result)?;
+        }
+        Ok(result)
+    }
+
+    /// Waits for what the call comes to, and reads its structured content, as [`Call::structured`](crate::Call::structured) does.
+    ///
+    /// # Errors
+    /// Those of [`validated`](Self::validated), and those of [`Call::structured`](crate::Call::structured).
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn structured<T: DeserializeOwned>(&self) -> Result<T> {
+        structured(&self.validated().await?)
+    }
+
+    /// Asks the server to cancel the task. A server may finish it all the same: [`result`](Self::result) says what came of it. Where
+    /// the call was answered at once this does nothing.
+    ///
+    /// # Errors
+    /// Where the server refuses, and whatever keeps its answer from coming.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the task may be cancelled or not.
+    pub async fn cancel(&self) -> Result<()> {
+        match &self.exchange {
+            Some(exchange) => exchange.cancel().await,
+            None => Ok(()),
+        }
+    }
+
+    /// What the task is found again by. `None` where the call was answered at once.
+    #[must_use]
+    pub fn reference(&self) -> Option<TaskReference> {
+        let id = self.id()?;
+        Some(TaskReference::new(&self.session, &self.tool, id))
+    }
+
+    /// Leaves the task to itself, as dropping the handle does, and returns what it is found again by.
+    #[must_use]
+    pub fn detach(self) -> Option<TaskReference> {
+        self.reference()
+    }
+}
+
+opaque_debug!(TaskHandle, |it| { tool: it.tool, is_task: it.exchange.is_some() });

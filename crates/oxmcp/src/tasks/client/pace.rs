@@ -1,0 +1,159 @@
+//! The times of a task that this side waits for: the pauses between two requests, and the time-out of the whole.
+
+use std::time::Duration;
+
+use tokio::{
+    select,
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    error::Error,
+    session::{outbound::options::CallOptions, task::after},
+    sync::Mutex,
+};
+
+/// The shortest pause, whatever a server asks for.
+const SHORTEST: Duration = Duration::from_millis(50);
+/// The longest pause.
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
+/// The first pause where the server does not say how often it wants to be asked, and the longest.
+const OWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
+/// The pauses between the requests for a task.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// The next pause, where the server does not say.
+    own: Duration,
+    /// The requests that have failed since the last that did not.
+    failures: u32,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self {
+            own: OWN.0,
+            failures: 0,
+        }
+    }
+
+    /// The pause after a request that was answered. `asked` is what the server asks for, in milliseconds.
+    pub(super) fn next(&mut self, asked: Option<u64>, has_changed: bool) -> Duration {
+        self.failures = 0;
+        if let Some(asked) = asked {
+            return Duration::from_millis(asked).clamp(SHORTEST, LONGEST);
+        }
+        if has_changed {
+            self.own = OWN.0;
+        }
+        let pause = self.own;
+        self.own = (pause * 3 / 2).min(OWN.1);
+        pause
+    }
+
+    /// The pause after a request that has failed: twice as long each time.
+    pub(super) fn after_failure(&mut self) -> Duration {
+        let doubled = OWN.0 * 2_u32.saturating_pow(self.failures.min(16));
+        self.failures += 1;
+        doubled.min(LONGEST)
+    }
+}
+
+/// The time that a call has, task and all. Each change of the task starts its time-out anew, as progress does; while the server
+/// waits for an answer of this side the time-out stands still. `max_total` bounds it all.
+#[derive(Debug)]
+pub(super) struct Clock {
+    timeout: Duration,
+    max_total: Duration,
+    latest: Instant,
+    /// When the time-out is over. `None` while it stands still.
+    until: Mutex<Option<Instant>>,
+    changed: Notify,
+}
+
+impl Clock {
+    /// The clock of a call that begins now.
+    pub(super) fn of(options: &CallOptions) -> Self {
+        let now = Instant::now();
+        Self {
+            timeout: options.timeout,
+            max_total: options.max_total,
+            latest: after(now, options.max_total),
+            until: Mutex::new(Some(after(now, options.timeout))),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Starts the time-out anew.
+    pub(super) fn restart(&self) {
+        *self.until.lock() = Some(after(Instant::now(), self.timeout));
+        self.changed.notify_one();
+    }
+
+    /// Stops the time-out until it is started anew.
+    pub(super) fn pause(&self) {
+        *self.until.lock() = None;
+        self.changed.notify_one();
+    }
+
+    /// Waits until the time is over. Cancel safe.
+    pub(super) async fn is_over(&self) -> Error {
+        loop {
+            let until = *self.until.lock();
+            let next = until.unwrap_or(self.latest).min(self.latest);
+            select! {
+                () = sleep_until(next) => {}
+                () = self.changed.notified() => continue,
+            }
+            let (limit, option) = if next == self.latest {
+                (self.max_total, "max_total")
+            } else {
+                (self.timeout, "timeout")
+            };
+            return Error::timeout(format!(
+                "tools/call became a task, which was not over within {limit:?} and did not change; it was cancelled (set a \
+                 longer {option} on the call, or take it as a task by as_task)"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_asks_for_is_clamped() {
+        let mut pace = Pace::new();
+        for (asked, expected) in [(0, 50), (70, 70), (u64::MAX, 60_000)] {
+            assert_eq!(
+                pace.next(Some(asked), false),
+                Duration::from_millis(expected)
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_grow_until_the_task_changes() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.next(None, false), OWN.0);
+        assert!(pace.next(None, false) > OWN.0);
+        for _ in 0..20 {
+            assert!(pace.next(None, false) <= OWN.1);
+        }
+        assert_eq!(pace.next(None, true), OWN.0);
+    }
+
+    #[test]
+    fn failures_are_followed_by_longer_pauses() {
+        let mut pace = Pace::new();
+        assert_eq!(pace.after_failure(), OWN.0);
+        assert_eq!(pace.after_failure(), OWN.0 * 2);
+        for _ in 0..100 {
+            assert!(pace.after_failure() <= LONGEST);
+        }
+        pace.next(None, false);
+        assert_eq!(pace.after_failure(), OWN.0);
+    }
+}

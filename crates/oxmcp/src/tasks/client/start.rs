@@ -1,0 +1,147 @@
+//! The beginning of a call, up to the answer that says whether it has become a task.
+
+use oxmcp_json::Text;
+use oxmcp_protocol::{
+    CreateTaskResult, ErrorCode, Method, TaskSupport, internal::ResultType, method::CallTool,
+};
+
+use super::{
+    super::wire::{GetTask, ID, TaskState},
+    exchange::{Era, Exchange, has_core_tasks, of_core},
+};
+use crate::{
+    client::{
+        CacheMode, ClientSession,
+        requests::{
+            call_request::{CallAnswer, CallRequest, tool_name},
+            results::decode,
+        },
+    },
+    error::{Error, Result},
+    session::outbound::calls::CallResult,
+};
+
+/// The answer to a call.
+pub(super) enum Started {
+    /// The server has answered at once.
+    Answered(CallAnswer),
+    /// It has made a task of the call.
+    Task(Exchange, Box<TaskState>),
+}
+
+/// Makes a call. `wants_task` is for servers of 2025-11-25, which leave it to the client whether some tools run as tasks.
+pub(super) async fn start(
+    request: &mut CallRequest,
+    wants_task: bool,
+    is_manual: bool,
+) -> Result<Started> {
+    let session = request.session.clone();
+    let has_core = Era::of(&session) == Some(Era::Core) && has_core_tasks(&session);
+    let mut asks = has_core && has_task(&request.params);
+    if has_core && !asks && runs_as_task(&session, &request.params, wants_task).await? {
+        add_task(&mut request.params);
+        asks = true;
+    }
+    let answer = match answer(request, is_manual).await {
+        Err(error)
+            if has_core && !asks && is_required(&session, &request.params, &error).await? =>
+        {
+            add_task(&mut request.params);
+            asks = true;
+            answer(request, is_manual).await?
+        }
+        answer => answer?,
+    };
+    match answer {
+        CallAnswer::Extended(result) => extension_task(&session, &result),
+        CallAnswer::Complete(result) if asks && has_task(result.json.as_bytes()) => {
+            let created: CreateTaskResult = decode(CallTool::NAME, &result.json)?;
+            let state = of_core(created.task);
+            let exchange = Exchange::new(&session, Era::Core, &state.task_id)?;
+            Ok(Started::Task(exchange, state.into()))
+        }
+        answer => Ok(Started::Answered(answer)),
+    }
+}
+
+/// Makes the request, and again with what the server asks for.
+async fn answer(request: &mut CallRequest, is_manual: bool) -> Result<CallAnswer> {
+    match request.send().await? {
+        CallAnswer::InputRequired(input) if !is_manual => {
+            let result = request.answer_rounds(input).await?;
+            Ok(match result.result_type() {
+                ResultType::Other => CallAnswer::Extended(result),
+                _ => CallAnswer::Complete(result),
+            })
+        }
+        answer => Ok(answer),
+    }
+}
+
+/// The task of a modern server.
+fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Started> {
+    session.has_method(GetTask::NAME).map_err(|error| {
+        Error::decode(format!(
+            "{}: the server made a task of the call, and has not declared the extension {ID}: nobody can ask for it",
+            CallTool::NAME
+        ))
+        .with_source(error)
+    })?;
+    let state: TaskState = decode(CallTool::NAME, &result.json)?;
+    let exchange = Exchange::new(session, Era::Extension, &state.task_id)?;
+    Ok(Started::Task(exchange, state.into()))
+}
+
+/// Whether a tool of a server of 2025-11-25 is called as a task. Where it was not listed, it is only looked for if a task is
+/// wanted.
+async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) -> Result<bool> {
+    let supports = &session.state().task_support;
+    let Some(tool) = tool_name(params) else {
+        return Ok(false);
+    };
+    if wants_task && supports.get(&tool).is_none() && !supports.is_listed() {
+        list_tools(session).await?;
+    }
+    Ok(match supports.get(&tool) {
+        Some(TaskSupport::Required) => true,
+        Some(TaskSupport::Optional) => wants_task,
+        _ => false,
+    })
+}
+
+/// Whether a call was refused since its tool runs as a task only, which was not known.
+async fn is_required(session: &ClientSession, params: &[u8], error: &Error) -> Result<bool> {
+    let is_unknown = error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND;
+    let supports = &session.state().task_support;
+    if !is_unknown || supports.is_listed() {
+        return Ok(false);
+    }
+    list_tools(session).await?;
+    let tool = tool_name(params);
+    let support = tool.and_then(|tool| supports.get(&tool));
+    Ok(support == Some(TaskSupport::Required))
+}
+
+/// Lists the tools, from which the session learns.
+async fn list_tools(session: &ClientSession) -> Result<()> {
+    let mut tools = session.tools().cache(CacheMode::Refresh);
+    while let Some(tool) = tools.next().await {
+        tool?;
+    }
+    session.state().task_support.note_listed();
+    Ok(())
+}
+
+/// Whether an object has the member `task`: the params that ask for one, and the result that is one.
+fn has_task(object: &[u8]) -> bool {
+    let text = str::from_utf8(object).map(Text::checked);
+    text.is_ok_and(|text| text.members().any(|(name, _)| name.is_str("task")))
+}
+
+/// Asks for a task: for how long it is kept is left to the server.
+fn add_task(params: &mut Vec<u8>) {
+    // The params of a tool have its name, so that there is a member before this one.
+    if params.pop_if(|last| *last == b'}').is_some() {
+        params.extend_from_slice(br#","task":{}}"#);
+    }
+}

@@ -1,0 +1,63 @@
+//! View of a task in 2025-11-25: its fields, its status, its result with the task that it belongs to.
+
+use std::collections::BTreeMap;
+
+use oxmcp_protocol::{
+    CreateTaskResult, JsonObject, Meta, Method, Revision, Task, TaskPayload, TaskStatus,
+    method::{self, GetTask},
+};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::super::{record::TaskRecord, state::iso_8601};
+use crate::error::{Error, Result};
+
+/// Whether a revision has tasks of its own.
+pub(in crate::tasks) fn has_tasks(revision: Revision) -> bool {
+    method::is_in(method::REQUESTS_TO_SERVER, GetTask::NAME, revision)
+}
+
+/// What a call is answered with that became a task.
+pub(in crate::tasks) fn created(task: &TaskRecord) -> CreateTaskResult {
+    CreateTaskResult::from(shown(task))
+}
+
+/// A task. Where its tool has failed it has failed here, while later revisions call it completed.
+pub(super) fn shown(task: &TaskRecord) -> Task {
+    let mut shown = Task::new(task.id.as_str(), iso_8601(task.created_ms));
+    shown.last_updated_at = iso_8601(task.updated_ms);
+    shown.ttl = Some(task.ttl_ms);
+    shown.poll_interval = Some(task.poll_interval_ms);
+    shown.status = task.status.clone();
+    shown.status_message.clone_from(&task.status_message);
+    if task.has_tool_failed && task.status == TaskStatus::Completed {
+        shown.status = TaskStatus::Failed;
+        shown.status_message = Some("the tool has failed; tasks/result says how".to_owned());
+    }
+    shown
+}
+
+/// The `_meta` that says which task a message belongs to.
+pub(super) fn related(id: &str) -> Meta {
+    Meta::from_iter([(Meta::RELATED_TASK, json!({"taskId": id}))])
+}
+
+/// The result of a call, with the task that it belongs to.
+///
+/// # Errors
+/// Where it is no object, which nothing makes.
+pub(super) fn payload(id: &str, result: &RawValue) -> Result<TaskPayload> {
+    const META: &str = "_meta";
+    let unfit = |error| Error::internal(format!("the result of a task cannot be read: {error}"));
+    let mut members: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(result.get()).map_err(unfit)?;
+    let own = members
+        .get(META)
+        .map(|meta| serde_json::from_str(meta.get()));
+    let mut meta: JsonObject = own.transpose().map_err(unfit)?.unwrap_or_default();
+    meta.extend(related(id).as_object().cloned().unwrap_or_default());
+    members.insert(META.to_owned(), to_raw_value(&meta).map_err(unfit)?);
+    to_raw_value(&members).map(TaskPayload::from).map_err(unfit)
+}
