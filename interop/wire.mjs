@@ -59,6 +59,8 @@ function subject(schema, message, asked) {
   if (message.method) return [schema.message(message.method), message];
   if (message.error) return [schema.has('JSONRPCErrorResponse') ? 'JSONRPCErrorResponse' : 'JSONRPCError', message];
   const request = schema.message(asked?.method);
+  // What extensions add to the results of the protocol is in no schema of it.
+  if (!['complete', 'input_required', undefined].includes(message.result.resultType)) return [];
   return request ? [resultName(schema, request, message.result), message.result] : [];
 }
 

@@ -76,9 +76,16 @@ pub(crate) struct Client {
     pub(crate) over: Over,
     /// Whether it leaves the server time to end by itself; the oldest clients kill it.
     pub(crate) waits: bool,
+    /// Whether servers of others have what it needs, so that they can stand in for ours.
+    pub(crate) has_twin: bool,
 }
 
 impl Client {
+    const fn without_twin(mut self) -> Self {
+        self.has_twin = false;
+        self
+    }
+
     const fn that_kills(mut self) -> Self {
         self.waits = false;
         self
@@ -133,6 +140,7 @@ const fn client(
         mode,
         over: Over::Stdio,
         waits: true,
+        has_twin: true,
     }
 }
 
@@ -141,6 +149,7 @@ const TS2: &str = "clients/typescript2.mjs";
 const PY1: &str = "clients/python1.py";
 const PY2: &str = "clients/python2.py";
 const INSPECTOR: &str = "clients/inspector.mjs";
+const TASKS: &str = "clients/tasks.mjs";
 
 #[rustfmt::skip]
 pub(crate) const CLIENTS: &[Client] = &[
@@ -169,6 +178,8 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("http-python-2-client-modern", "2026-07-28", Python2, PY2, "2026-07-28").over(Http),
     client("http-inspector-legacy", "2025-11-25", Node, INSPECTOR, "legacy").over(Http),
     client("http-inspector-modern", "2026-07-28", Node, INSPECTOR, "modern").over(Http),
+    client("tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").without_twin(),
+    client("http-tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").over(Http).without_twin(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
@@ -450,6 +461,7 @@ pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
     };
     SERVERS
         .iter()
+        .filter(|_| client.has_twin)
         .filter(speaks)
         .filter(|server| server.over == over)
         .find(|server| server.name.ends_with("-server"))

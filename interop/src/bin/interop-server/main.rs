@@ -4,6 +4,7 @@
 
 mod features;
 mod protection;
+mod tasks;
 
 use std::{env, io, sync::Arc, thread, time::Duration};
 
@@ -104,7 +105,7 @@ async fn main() -> oxmcp::Result<()> {
     server.add_tools([Tool::new("grow", "Add a tool", move || {
         grow(growing.clone())
     })])?;
-    let server = waiting(features::offer(server)?)?;
+    let server = tasks::offer(waiting(features::offer(server)?)?);
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let serving = match args.as_slice() {
