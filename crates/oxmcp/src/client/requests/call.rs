@@ -57,7 +57,7 @@ use crate::{
 ///
 /// # Errors
 /// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from
-/// coming: see [`Error`](crate::error::Error)'s questions.
+/// coming: see [`Error`]'s questions.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
