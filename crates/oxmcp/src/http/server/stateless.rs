@@ -216,7 +216,7 @@ impl StatelessAnswer {
                 },
                 () = self.endpoint.state.closing.wait(), if self.cut_at.is_none() => {
                     self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
-                    self.connection.in_flight().drain();
+                    self.connection.in_flight().refuse_new();
                 }
                 () = reached(self.cut_at) => {
                     self.connection.abandon();

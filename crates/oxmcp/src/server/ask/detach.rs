@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     check,
     journal::Journal,
-    returned::{Ask, run_rounds},
+    returned::{Ask, ask_until_done},
 };
 use crate::{
     error::{Error, Result},
@@ -70,5 +70,5 @@ pub(crate) async fn go_on_detached(
         let work = Arc::clone(work);
         Box::pin(async move { ask(cx, &work, key, request).await })
     };
-    run_rounds(&cx, true, Box::pin(ready(ended)), again, ask_work).await
+    ask_until_done(&cx, true, Box::pin(ready(ended)), again, ask_work).await
 }

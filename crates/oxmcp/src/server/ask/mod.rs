@@ -19,7 +19,7 @@
 //! | `journal.rs` | what a handler has asked, learned and done |
 //! | `sealed_state.rs` | the journal on its way through the client |
 //! | `reply.rs` | handlers that ask by what they return |
-//! | `returned.rs` | what they return, asked by something else than a round |
+//! | `returned.rs` | what they return: read and checked for rounds, asked in a loop where there are none |
 //! | `roots.rs` | the roots of a client, cached until they change |
 //! | `server.rs`, `settings.rs` | asking outside of requests, and the settings |
 

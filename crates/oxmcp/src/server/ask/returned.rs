@@ -86,7 +86,7 @@ pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) 
 }
 
 /// Runs a handler to its end: asks what it returns, and runs it again with the answers.
-pub(super) async fn run_rounds(
+pub(super) async fn ask_until_done(
     cx: &RequestContext,
     is_tool: bool,
     mut running: BoxFuture<Result<Body>>,

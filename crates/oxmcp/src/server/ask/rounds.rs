@@ -14,7 +14,7 @@ use super::{
     check,
     journal::{Journal, Mode, RoundRequest},
     live_session,
-    returned::{Ask, Outcome, check_asked, reply, run_rounds},
+    returned::{Ask, Outcome, ask_until_done, check_asked, reply},
     sealed_state::{self, Binding, Record},
 };
 use crate::{
@@ -202,7 +202,7 @@ fn serve_legacy(
                 let settings = settings.clone();
                 Box::pin(async move { live_session::ask(cx, &settings, key, request).await })
             };
-            run_rounds(&cx, is_tool, first.future, again, ask).await
+            ask_until_done(&cx, is_tool, first.future, again, ask).await
         }),
         ..first
     }

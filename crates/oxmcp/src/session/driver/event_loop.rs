@@ -364,7 +364,7 @@ impl<'a> Driver<'a> {
         };
         self.backlog.pop(take);
         if self.backlog.is_empty() && self.phase != Phase::Open {
-            connection.in_flight().drain();
+            connection.in_flight().refuse_new();
         }
         true
     }
@@ -412,7 +412,7 @@ impl<'a> Driver<'a> {
     /// Takes the answers that the peer gave before it stopped reading, or ended.
     async fn take_last_answers(&mut self, read: &mut impl ReadHalf) {
         let connection = self.connection;
-        connection.in_flight().drain();
+        connection.in_flight().refuse_new();
         let deadline = sleep_until(after(Instant::now(), LAST_ANSWERS));
         pin!(deadline);
         while self.reading && !connection.calls().is_empty() && !connection.is_cut() {
@@ -443,7 +443,7 @@ impl<'a> Driver<'a> {
             let connection = self.connection;
             // What the peer asked before it closed its side is answered, also where it had to wait.
             if self.backlog.is_empty() || connection.is_closing() {
-                connection.in_flight().drain();
+                connection.in_flight().refuse_new();
             }
             if !self.reading && connection.role().side() == Side::Client {
                 // The server that asked is gone, and with it the reader of the answers.

@@ -68,7 +68,7 @@ impl Connection {
 
     /// For the driver: the time of what is still served is over. It is answered with errors, and what is called fails.
     pub(crate) fn end_drain(&self) {
-        self.in_flight().drain();
+        self.in_flight().refuse_new();
         let requests = cut_short(self);
         if requests > 0 {
             tracing::warn!(
@@ -84,7 +84,7 @@ impl Connection {
         let reason = self.reason(&outcome);
         // Only the first outcome counts.
         let _ = self.shutdown.outcome.set(outcome);
-        self.in_flight().drain();
+        self.in_flight().refuse_new();
         self.in_flight().cancel_all();
         self.calls().close(&reason);
         self.calls().release_all();

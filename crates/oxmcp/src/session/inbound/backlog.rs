@@ -1,4 +1,4 @@
-//! Messages that arrived while too much was unsent, and wait until there is room for their answers.
+//! Messages that arrived while too much was unsent, or while the connection was held, and wait until they may be begun.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -126,7 +126,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     }
 
     /// Begins nothing more, and tells those that only wait to end.
-    pub(crate) fn drain(&self) {
+    pub(crate) fn refuse_new(&self) {
         self.draining.set();
     }
 

@@ -199,7 +199,7 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     }
     sessions.remove(&session);
     let limit = connection.limits.drain;
-    connection.in_flight().drain();
+    connection.in_flight().refuse_new();
     // What has not finished by then is cancelled with the rest.
     let _ = timeout(limit, connection.in_flight().settled()).await;
     connection.notifications().flush(limit).await;
