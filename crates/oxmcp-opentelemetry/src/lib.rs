@@ -21,7 +21,7 @@ use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use opentelemetry::{
     Context,
-    baggage::{BaggageExt, KeyValueMetadata},
+    baggage::{Baggage, BaggageExt},
     global,
     propagation::{Extractor, TextMapCompositePropagator, TextMapPropagator},
     trace::TraceContextExt,
@@ -60,28 +60,37 @@ impl Propagator for OpenTelemetry {
     fn extract(&self, context: &TraceContext, span: &Span) {
         let around = context_of(&Span::current());
         let parent = with_propagator(|it| it.extract_with_context(&around, &Fields(context)));
+        let parent = parent.with_baggage(joined(parent.baggage(), around.baggage()));
         if let Err(error) = span.set_parent(parent) {
             tracing::debug!(%error, "the trace of a request does not go on");
         }
     }
 }
 
-/// The context of a span; or else, as in programs that make spans without `tracing`, that of the thread. A baggage that was attached
-/// to the thread within a span goes along.
+/// The context of a span; or else, as in programs that make spans without `tracing`, that of the thread.
+///
+/// The layer makes the context of a span that of the thread while it is entered: what was attached there since then, or taken away,
+/// holds. Where it is not asked to, a baggage that was attached to the thread goes along with the span's.
 fn context_of(span: &Span) -> Context {
     let of_thread = Context::current();
     let context = span.context();
-    if !context.has_active_span() {
+    let is_attached = of_thread.span().span_context() == context.span().span_context();
+    if is_attached || !context.has_active_span() {
         of_thread
-    } else if context.baggage().is_empty() && !of_thread.baggage().is_empty() {
-        let baggage = of_thread.baggage().iter();
-        let entries = baggage.map(|(key, (value, metadata))| {
-            KeyValueMetadata::new(key.clone(), value.clone(), metadata.clone())
-        });
-        context.with_baggage(entries.collect::<Vec<_>>())
     } else {
-        context
+        context.with_baggage(joined(of_thread.baggage(), context.baggage()))
     }
+}
+
+/// The members of a baggage, and those of another whose names are not among them.
+fn joined(first: &Baggage, then: &Baggage) -> Baggage {
+    let mut joined = Baggage::new();
+    for (key, (value, metadata)) in first.iter().chain(then) {
+        if joined.get(key).is_none() {
+            joined.insert_with_metadata(key.clone(), value.clone(), metadata.as_str());
+        }
+    }
+    joined
 }
 
 /// Calls `f` with the propagator of the program, or that of W3C where it has none.

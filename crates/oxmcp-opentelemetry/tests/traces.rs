@@ -31,7 +31,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing::{
-    Dispatch, Instrument, Metadata, info_span,
+    Dispatch, Instrument, Metadata, Span, info_span,
     subscriber::{DefaultGuard, NoSubscriber},
 };
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -56,10 +56,17 @@ async fn greet(cx: RequestContext) -> Result<String, ToolError> {
     Ok(name.name)
 }
 
+async fn greet_in_step(cx: RequestContext) -> Result<String, ToolError> {
+    let baggage = [KeyValue::new("step", "2"), KeyValue::new("user", "bob")];
+    let within = Context::current().with_baggage(baggage);
+    greet(cx).with_context(within).await
+}
+
 fn server() -> Server {
     let fail = || async { Err::<(), _>(ToolError::new("no")) };
     Server::new("s", "1")
         .tool(Tool::new("greet", "Greet", greet))
+        .tool(Tool::new("greet_in_step", "Greet", greet_in_step))
         .tool(Tool::new("idle", "Do nothing", || async {}))
         .tool(Tool::new("fail", "Fail", fail))
 }
@@ -83,7 +90,7 @@ struct Spans {
 }
 
 impl Spans {
-    fn of(filter: fn(&Metadata<'_>) -> bool) -> Self {
+    fn new(filter: fn(&Metadata<'_>) -> bool, activates_contexts: bool) -> Self {
         /// With more than one subscriber tracing asks each whether it wants to hear of a place.
         static OTHERS: LazyLock<[Dispatch; 2]> =
             LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
@@ -94,7 +101,9 @@ impl Spans {
         let provider = SdkTracerProvider::builder()
             .with_simple_exporter(exporter.clone())
             .build();
-        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let layer = tracing_opentelemetry::layer()
+            .with_tracer(provider.tracer("test"))
+            .with_context_activation(activates_contexts);
         let layer = layer.with_filter(filter_fn(move |metadata| {
             *metadata.level() <= tracing::Level::INFO && filter(metadata)
         }));
@@ -106,12 +115,12 @@ impl Spans {
     }
 
     fn all() -> Self {
-        Self::of(|_| true)
+        Self::new(|_| true, true)
     }
 
     /// Of servers alone: nothing is sent by clients, then.
     fn served() -> Self {
-        Self::of(|metadata| metadata.name() != "mcp.client.request")
+        Self::new(|metadata| metadata.name() != "mcp.client.request", true)
     }
 
     fn take(&self) -> Vec<SpanData> {
@@ -288,10 +297,10 @@ fn call(id: i64, tool: &str, meta: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// Calls `greet`, and returns what its question says of the trace.
-async fn asked(meta: Value) -> Value {
+/// Calls a tool, and returns what its question says of the trace.
+async fn asked(tool: &str, meta: Value) -> Value {
     let mut peer = script(&server(), json!({"elicitation": {}})).await;
-    let question = peer.ask(call(1, "greet", meta)).await.unwrap();
+    let question = peer.ask(call(1, tool, meta)).await.unwrap();
     assert_eq!(question["method"], "elicitation/create");
     let answer = json!({"action": "accept", "content": {"name": "Ada"}});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
@@ -305,7 +314,7 @@ async fn what_arrives_goes_on() {
     let spans = Spans::all();
     let state = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
     let meta = json!({"traceparent": PARENT, "tracestate": state, "baggage": "user=alice"});
-    let sent = asked(meta).await;
+    let sent = asked("greet", meta).await;
     let exported = spans.take();
     let question = exported
         .iter()
@@ -330,11 +339,36 @@ async fn what_arrives_goes_on() {
 async fn what_is_not_sampled_is_not_sampled_anywhere() {
     let spans = Spans::all();
     spans.take();
-    let sent = asked(json!({"traceparent": UNSAMPLED})).await;
+    let sent = asked("greet", json!({"traceparent": UNSAMPLED})).await;
     let sent = sent["traceparent"].as_str().unwrap();
     assert!(sent.contains(TRACE) && sent.ends_with("-00"), "{sent}");
     let all = spans.take();
     assert!(all.iter().all(|it| it.name == "initialize"), "{all:?}");
+}
+
+#[tokio::test]
+async fn the_baggage_of_a_handler_holds() {
+    /// The baggage of a question within a call that has brought one, by a handler that has attached another.
+    async fn asked_in_step(spans: Spans) -> Vec<String> {
+        let meta = json!({"traceparent": PARENT, "baggage": "user=alice,tenant=t"});
+        let sent = asked("greet_in_step", meta).await;
+        drop(spans);
+        let sent = sent["baggage"].as_str().unwrap().split(',');
+        let mut sent: Vec<_> = sent.map(str::to_owned).collect();
+        sent.sort_unstable();
+        sent
+    }
+
+    // It was made of the one that has arrived, so that a member that is not in it any more is not wanted,
+    for spans in [Spans::all(), Spans::served()] {
+        assert_eq!(asked_in_step(spans).await, ["step=2", "user=bob"]);
+    }
+    // unless the layer keeps from the thread what has arrived.
+    let spans = Spans::new(|_| true, false);
+    assert_eq!(
+        asked_in_step(spans).await,
+        ["step=2", "tenant=t", "user=bob"]
+    );
 }
 
 #[tokio::test]
@@ -353,7 +387,7 @@ async fn what_is_malformed_begins_a_new_trace() {
     ] {
         spans.take();
         let meta = json!({"traceparent": parent, "tracestate": "a=1", "baggage": "\r\nX: 1"});
-        let sent = asked(meta).await;
+        let sent = asked("greet", meta).await;
         assert_eq!(
             (&sent["tracestate"], &sent["baggage"]),
             (&Value::Null, &Value::Null)
@@ -450,8 +484,8 @@ async fn where_the_span_of_a_call_is_filtered_out_the_one_around_goes_on() {
     assert_eq!(sent(None).await.get(Meta::TRACEPARENT), None);
 }
 
-/// Serves a call of `idle` that came by HTTP.
-async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str, &str)]) {
+/// Serves a call of `idle` that came by HTTP, and returns its answer.
+async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str, &str)]) -> Value {
     let mut said = ScriptedPeer::modern_meta();
     for (key, value) in meta {
         said[key] = json!(value);
@@ -474,7 +508,8 @@ async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str
         .await
         .unwrap();
     assert_eq!(response.status(), 200);
-    response.into_body().collect().await.unwrap();
+    let body = response.into_body().collect().await.unwrap();
+    serde_json::from_slice(&body.to_bytes()).unwrap()
 }
 
 #[tokio::test]
@@ -495,6 +530,56 @@ async fn headers_are_the_parent_where_meta_says_nothing() {
         let found = spans.one().parent_span_id.to_string();
         assert_eq!(found, expected, "{headers:?} {meta:?}");
     }
+}
+
+#[tokio::test]
+async fn a_baggage_is_joined_from_meta_headers_and_the_span_around() {
+    let spans = Spans::served();
+    let baggage = || async {
+        let context = Span::current().context();
+        let members = context.baggage().iter();
+        let mut members: Vec<_> = members.map(|(key, it)| format!("{key}={}", it.0)).collect();
+        members.sort();
+        members.join(",")
+    };
+    let server = Server::new("s", "1").tool(Tool::new("idle", "Tells its baggage", baggage));
+    let endpoint = StreamableHttp::from(server);
+    let found = async |headers: &[(&str, &str)], meta: &[(&str, &str)]| {
+        let answer = post(&endpoint, headers, meta).await;
+        let text = answer.pointer("/result/content/0/text").cloned();
+        text.unwrap_or_default()
+    };
+    let parent = ("traceparent", PARENT);
+    for (headers, meta, expected) in [
+        (&[("baggage", "a=1")][..], &[][..], "a=1"),
+        (
+            &[parent, ("baggage", "a=1")],
+            &[("baggage", "b=2")],
+            "a=1,b=2",
+        ),
+        (
+            &[("baggage", "a=1,b=1")],
+            &[parent, ("baggage", "b=2")],
+            "a=1,b=2",
+        ),
+        (&[parent, ("baggage", "a=1")], &[parent], "a=1"),
+    ] {
+        assert_eq!(found(headers, meta).await, expected, "{headers:?} {meta:?}");
+    }
+
+    spans.take();
+    let http = info_span!("http");
+    let carrier = HashMap::from([("traceparent".to_owned(), PARENT.to_owned())]);
+    let context = TraceContextPropagator::new().extract(&carrier);
+    let around = ["a", "b", "c"].map(|key| KeyValue::new(key, "3"));
+    http.set_parent(context.with_baggage(around)).unwrap();
+    let headers = [parent, ("baggage", "a=1,b=1")];
+    let found = found(&headers, &[("baggage", "b=2")])
+        .instrument(http)
+        .await;
+    assert_eq!(found, "a=1,b=2,c=3");
+    let [served, http] = spans.take().try_into().unwrap();
+    assert_eq!(served.parent_span_id, http.span_context.span_id());
 }
 
 #[tokio::test]

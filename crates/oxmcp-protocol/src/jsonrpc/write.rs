@@ -6,7 +6,10 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     jsonrpc::{error::ErrorObject, id::RequestId},
-    meta::{object::Meta, trace_context::TraceContext},
+    meta::{
+        object::Meta,
+        trace_context::{TraceContext, join_baggage},
+    },
 };
 
 /// Appends a response, whose result `encode` appends as JSON. `is_line` says that it is known to have no line break.
@@ -60,7 +63,7 @@ pub struct ExtraMeta<'a> {
     pub envelope: Option<&'a str>,
     /// Whether progress is wanted; the token is the request's id.
     pub progress: bool,
-    /// The trace that the request belongs to, where the caller says nothing of it.
+    /// The trace that the request belongs to, where the caller says nothing of it, and the baggage that goes along with the caller's.
     pub trace: Option<&'a TraceContext>,
     /// What the caller added.
     pub meta: Option<&'a Map<String, Value>>,
@@ -134,6 +137,11 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
         separate(out, first);
         write_string(out, key);
         out.push(b':');
+        let more = trace.and_then(TraceContext::baggage);
+        if let (Meta::BAGGAGE, Some(own), Some(more)) = (&**key, value.as_str(), more) {
+            write_string(out, &join_baggage(own, more));
+            continue;
+        }
         serde_json::to_writer(&mut *out, value).expect("a JSON value is always JSON");
     }
     out.push(b'}');
@@ -323,9 +331,16 @@ mod tests {
             written(own),
             json!({"traceparent": "of the caller", "baggage": "b=2"})
         );
-        let own = json!({"baggage": "c=3", "x.y/z": 1});
-        let expected =
-            json!({"traceparent": parent, "tracestate": "a=1", "baggage": "c=3", "x.y/z": 1});
-        assert_eq!(written(own), expected);
+        for (own, joined) in [
+            (json!("c=3"), json!("c=3,b=2")),
+            (json!("b=3"), json!("b=3")),
+            (json!("not a baggage"), json!("not a baggage")),
+            (json!(7), json!(7)),
+        ] {
+            let own = json!({"baggage": own, "x.y/z": 1});
+            let expected =
+                json!({"traceparent": parent, "tracestate": "a=1", "baggage": joined, "x.y/z": 1});
+            assert_eq!(written(own), expected);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! See [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use crate::meta::object::Meta;
 
@@ -81,6 +81,34 @@ impl TraceContext {
         self.traceparent.is_none() && self.baggage.is_none()
     }
 
+    /// What is not said here, as another says it: its parent, where there is none here, and those members of its baggage whose
+    /// names are not in this one.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        let (traceparent, tracestate) = match self.traceparent {
+            Some(_) => (self.traceparent, self.tracestate),
+            None => (other.traceparent.clone(), other.tracestate.clone()),
+        };
+        let baggage = match (self.baggage, other.baggage()) {
+            (Some(own), Some(more)) => Some(join_baggage(&own, more).into()),
+            (own, more) => own.or_else(|| more.map(Box::from)),
+        };
+        Self {
+            traceparent,
+            tracestate,
+            baggage,
+        }
+    }
+
+    /// The same without a parent.
+    #[must_use]
+    pub fn without_parent(self) -> Self {
+        Self {
+            baggage: self.baggage,
+            ..Self::default()
+        }
+    }
+
     /// Name and value of each field.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let fields = [
@@ -157,6 +185,28 @@ fn is_baggage(text: &str) -> bool {
         && text.split(',').all(is_member)
 }
 
+/// A baggage with those members of another whose names it has not got, as long as they fit. One that is malformed stays as it is.
+pub(crate) fn join_baggage<'a>(own: &'a str, more: &str) -> Cow<'a, str> {
+    let mut joined = Cow::Borrowed(own);
+    if !is_baggage(own) {
+        return joined;
+    }
+    let name = |member: &'_ str| {
+        member
+            .split_once('=')
+            .map(|(name, _)| trim(name).to_owned())
+    };
+    let names: HashSet<_> = own.split(',').map(name).collect();
+    for member in more.split(',') {
+        if !names.contains(&name(member)) && joined.len() + member.len() < MAX_BAGGAGE_BYTES {
+            let joined = joined.to_mut();
+            joined.push(',');
+            joined.push_str(trim(member));
+        }
+    }
+    joined
+}
+
 fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
@@ -222,6 +272,42 @@ mod tests {
             let found = fields(&[(name, value), ("traceparent", PARENT)]);
             assert_eq!(found, expected, "{name}: {value:?}");
         }
+    }
+
+    #[test]
+    fn what_one_does_not_say_is_taken_from_another() {
+        let read = |fields: &[(&str, &str)]| fields.iter().copied().collect::<TraceContext>();
+        let other = PARENT.replace("b7ad", "0001");
+        let (parent, state) = (("traceparent", PARENT), ("tracestate", "a=1"));
+        let (other, baggage) = (("traceparent", &*other), ("baggage", "b=2"));
+        for (one, another, both) in [
+            (
+                &[parent][..],
+                &[other, state, baggage][..],
+                &[parent, baggage][..],
+            ),
+            (&[baggage], &[parent, state], &[parent, state, baggage]),
+            (&[], &[parent, baggage], &[parent, baggage]),
+            (&[parent, baggage], &[], &[parent, baggage]),
+            (
+                &[("baggage", "user=ann;p=1, b = 2")],
+                &[("baggage", " b=3,c=4;q,user=eve")],
+                &[("baggage", "user=ann;p=1, b = 2,c=4;q")],
+            ),
+        ] {
+            assert_eq!(read(one).or(&read(another)), read(both));
+        }
+        let alone = read(&[parent, state, baggage]).without_parent();
+        assert_eq!(alone, read(&[baggage]));
+    }
+
+    #[test]
+    fn a_joined_baggage_has_a_bound() {
+        let long = format!("a={}", "x".repeat(MAX_BAGGAGE_BYTES - 8));
+        let joined = join_baggage(&long, "long=12345,b=1,c=2");
+        assert_eq!(joined, format!("{long},b=1"));
+        assert!(is_baggage(&joined));
+        assert_eq!(join_baggage("not a baggage", "b=1"), "not a baggage");
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
         let values = values.ok().filter(|values| !values.is_empty())?;
         Some(values.join(",").into())
     });
-    context.traceparent().is_some().then(|| Box::new(context))
+    (!context.is_empty()).then(|| Box::new(context))
 }
 
 /// The head of a request, in little memory of its own, for what lasts as long as a subscription. hyper's shares a buffer with all

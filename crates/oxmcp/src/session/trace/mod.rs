@@ -34,7 +34,8 @@
 //! What `_meta` says goes before the headers of HTTP, and both go before the span around, which the new span
 //! [follows from](tracing::Span::follows_from) then. A span around that is of the trace of the headers is that of a middleware in
 //! front of the endpoint, and stays the parent. What is malformed is ignored, and never sent. A `traceparent` that a
-//! caller has set by hand is sent as it is.
+//! caller has set by hand is sent as it is. A baggage is joined by its members, of which the nearer goes before the farther of the
+//! same name: what a caller has set by hand before that of its span, `_meta` before the headers, and these before the span around.
 //!
 //! See [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 

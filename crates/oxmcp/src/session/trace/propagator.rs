@@ -72,7 +72,7 @@ pub(crate) fn inject(span: &Span) -> Option<TraceContext> {
 }
 
 /// Makes the span of a request, which was not entered yet, go on with the trace of its caller: with what the request `said` of
-/// it, or else with what the transport `brought`.
+/// it, and where it says nothing with what the transport `brought`.
 pub(crate) fn extract(
     span: &Span,
     said: impl FnOnce() -> TraceContext,
@@ -87,23 +87,28 @@ pub(crate) fn extract(
     logged(panics::catch_sync(|| {
         let around = Span::current();
         let said = said();
+        let says_parent = said.traceparent().is_some();
         let context = match brought {
-            Some(brought) if said.traceparent().is_none() => {
-                if propagator.inject(&around).trace_id() == brought.trace_id() {
-                    return;
-                }
-                brought
+            Some(brought) if !says_parent && is_within(&**propagator, &around, brought) => {
+                said.or(&brought.clone().without_parent())
             }
-            _ => &said,
+            Some(brought) => said.or(brought),
+            None => said,
         };
         if context.is_empty() {
             return;
         }
-        propagator.extract(context, span);
+        propagator.extract(&context, span);
         if context.traceparent().is_some() && !around.is_none() {
             span.follows_from(&around);
         }
     }));
+}
+
+/// Whether a span is of the trace that the transport brought: then something in front of the endpoint has gone on with it.
+fn is_within(propagator: &dyn Propagator, span: &Span, brought: &TraceContext) -> bool {
+    let trace_id = brought.trace_id();
+    trace_id.is_some() && propagator.inject(span).trace_id() == trace_id
 }
 
 /// What a propagator gives. One that panics must not end the connection.
