@@ -123,6 +123,67 @@ async fn a_list_without_end_is_given_up() {
     assert_quiet(&mut peer).await;
 }
 
+/// Says to the process that it is the client of a list without end.
+#[cfg(target_os = "linux")]
+const ROLE: &str = "OXMCP_TEST_LISTING";
+
+/// A client whose server lists tools without end, and what memory it takes.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "the process that the next test starts"]
+async fn child() {
+    /// In KiB.
+    fn high_water() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let size = line.unwrap().trim().trim_end_matches(" kB");
+        size.parse().unwrap()
+    }
+
+    const LIMIT: usize = 16 << 20;
+    if crate::child::role(ROLE).is_none() {
+        return;
+    }
+    let limits = oxmcp::Limits::default().client(|client| client.max_listing_bytes(LIMIT));
+    let (mut peer, _way, session) = session_of(&client().limits(limits)).await;
+    let mut call = calling(&session);
+    refuse_call(&mut peer).await;
+    let before = high_water();
+    let description = "x".repeat(1 << 20);
+    for page in 0..300 {
+        let request = tokio::select! {
+            refused = &mut call => {
+                let error = refused.unwrap().unwrap_err();
+                assert_eq!(error.code().value(), -32020);
+                break;
+            }
+            request = peer.receive() => request.unwrap(),
+        };
+        let mut listed = tools(&[tool("other", &json!("Region"))]);
+        listed["tools"][0]["description"] = json!(description);
+        listed["nextCursor"] = json!(format!("page {page}"));
+        answer(&mut peer, &request, listed).await;
+    }
+    let grown = high_water() - before;
+    assert!(
+        grown < 2 * (LIMIT >> 10),
+        "{grown} KiB more than {before} KiB"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_without_end_takes_no_more_memory_than_the_limit_of_listings() {
+    let name = "client::requests::refreshed_headers::child";
+    let output = crate::child::command(name, ROLE, "client").output();
+    let output = output.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_that_fails_leaves_the_first_refusal() {
     let (mut peer, way, session) = session_of(&client()).await;

@@ -1,16 +1,17 @@
 //! Memory that clients make an endpoint hold, as the kernel measures it, of a process of its own.
 
 use std::{
-    env, fs,
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
-use oxmcp::{Limits, http::StreamableHttp};
+use oxmcp::{Limits, Revision, Tool, http::StreamableHttp, testing::ScriptedPeer};
 use serde_json::json;
 
 use crate::{
+    child,
     http::server::peer::{LEGACY, initialize},
     support::calculator,
 };
@@ -21,6 +22,8 @@ const ROLE: &str = "OXMCP_TEST_HELD";
 const BUDGET_KIB: usize = 24 << 10;
 /// What the allocator and the runtime take beside: buffers of connections, and what is parsed.
 const SLACK_KIB: usize = 24 << 10;
+/// How long the answer of the tool is: longer than what the kernel keeps of an answer.
+const ANSWER: usize = 12 << 20;
 /// Stands before the address in the output of the server.
 const ADDRESS: &str = "serves ";
 
@@ -28,11 +31,12 @@ const ADDRESS: &str = "serves ";
 #[tokio::test]
 #[ignore = "the process that the other tests start"]
 async fn child() {
-    if env::var_os(ROLE).is_none() {
+    if child::role(ROLE).is_none() {
         return;
     }
     let limits = Limits::default().http(|http| http.max_bytes(BUDGET_KIB << 10));
-    let endpoint = StreamableHttp::from(calculator()).limits(limits);
+    let long = Tool::new("long", "Says much", || async { "x".repeat(ANSWER) });
+    let endpoint = StreamableHttp::from(calculator().tool(long)).limits(limits);
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
     println!("{ADDRESS}{}", serving.local_addr());
     serving.await;
@@ -49,14 +53,7 @@ struct Endpoint {
 
 impl Endpoint {
     fn start() -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "http::load::held_memory::child",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env(ROLE, "server")
+        let mut child = child::command("http::load::held_memory::child", ROLE, "server")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -96,12 +93,59 @@ impl Endpoint {
         assert!(grown <= most, "{grown} KiB more than {} KiB", self.before);
     }
 
+    /// Looks at it while it is busy with other requests.
+    #[track_caller]
+    fn stays_within_the_budget(&self) {
+        for _ in 0..20 {
+            self.post("{}");
+            self.has_grown_by_at_most(BUDGET_KIB + SLACK_KIB);
+        }
+    }
+
+    /// Opens sessions whose clients say 900 KB of themselves.
+    fn open_sessions(&self, count: usize) {
+        let long = "x".repeat(900_000);
+        for opened in 0..count {
+            let mut opening = initialize(LEGACY, json!({"experimental": {"short": 1}}));
+            let info = &mut opening["params"]["clientInfo"];
+            match opened % 3 {
+                0 => info["name"] = json!(long),
+                1 => info["icons"] = json!([{"src": long}]),
+                _ => opening["params"]["capabilities"]["experimental"]["long"] = json!(long),
+            }
+            let answer = self.post(&opening.to_string());
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+    }
+
+    /// Sends 3.9 MB of each of so many bodies, and not the rest.
+    fn begin_bodies(&self, count: usize) -> Vec<TcpStream> {
+        const LENGTH: usize = 4_000_000;
+        let begun = vec![b' '; LENGTH - 100_000];
+        (0..count).map(|_| self.begin(LENGTH, "", &begun)).collect()
+    }
+
+    /// Makes so many calls, of whose answers nothing is taken.
+    fn call_without_reading(&self, count: usize) -> Vec<TcpStream> {
+        let meta = ScriptedPeer::modern_meta();
+        let params = json!({"name": "long", "arguments": {}, "_meta": meta});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let call = call.to_string();
+        let headers = format!(
+            "mcp-protocol-version: {}\r\nmcp-method: tools/call\r\nmcp-name: long\r\n",
+            Revision::LATEST
+        );
+        (0..count)
+            .map(|_| self.begin(call.len(), &headers, call.as_bytes()))
+            .collect()
+    }
+
     /// Begins a request, of whose body some is sent.
-    fn begin(&self, length: usize, body: &[u8]) -> TcpStream {
+    fn begin(&self, length: usize, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\ncontent-length: {length}\r\n\r\n"
+             accept: application/json, text/event-stream\r\n{headers}content-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         // It may be refused before all of it is sent.
@@ -111,7 +155,7 @@ impl Endpoint {
 
     fn post(&self, body: &str) -> String {
         let mut response = String::new();
-        let mut stream = self.begin(body.len(), body.as_bytes());
+        let mut stream = self.begin(body.len(), "", body.as_bytes());
         stream.read_to_string(&mut response).unwrap();
         response
     }
@@ -124,36 +168,37 @@ impl Drop for Endpoint {
     }
 }
 
-/// 60 of them say 900 KB of themselves.
 #[test]
 fn sessions_hold_little_of_what_their_clients_say() {
     const SESSIONS: usize = 60;
     let endpoint = Endpoint::start();
-    let long = "x".repeat(900_000);
-    for opened in 0..SESSIONS {
-        let mut opening = initialize(LEGACY, json!({"experimental": {"short": 1}}));
-        let info = &mut opening["params"]["clientInfo"];
-        match opened % 3 {
-            0 => info["name"] = json!(long),
-            1 => info["icons"] = json!([{"src": long}]),
-            _ => opening["params"]["capabilities"]["experimental"]["long"] = json!(long),
-        }
-        let answer = endpoint.post(&opening.to_string());
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    }
+    endpoint.open_sessions(SESSIONS);
     endpoint.has_grown_by_at_most(SESSIONS * (16 + 15) + SLACK_KIB);
 }
 
-/// 100 send 3.9 MB of a body, and not the rest.
 #[test]
 fn bodies_that_never_end_hold_no_more_than_the_budget() {
-    const LENGTH: usize = 4_000_000;
     let endpoint = Endpoint::start();
-    let begun = vec![b' '; LENGTH - 100_000];
-    let streams: Vec<_> = (0..100).map(|_| endpoint.begin(LENGTH, &begun)).collect();
+    let streams = endpoint.begin_bodies(100);
     // All of it has been sent, and so nearly all was read.
-    for _ in 0..20 {
-        endpoint.has_grown_by_at_most(BUDGET_KIB + SLACK_KIB);
-    }
+    endpoint.stays_within_the_budget();
     drop(streams);
+}
+
+#[test]
+fn answers_that_nobody_takes_hold_no_more_than_the_budget() {
+    let endpoint = Endpoint::start();
+    let streams = endpoint.call_without_reading(40);
+    endpoint.stays_within_the_budget();
+    drop(streams);
+}
+
+#[test]
+fn all_that_an_endpoint_holds_is_one_budget() {
+    let endpoint = Endpoint::start();
+    endpoint.open_sessions(30);
+    let bodies = endpoint.begin_bodies(40);
+    let calls = endpoint.call_without_reading(20);
+    endpoint.stays_within_the_budget();
+    drop((bodies, calls));
 }
