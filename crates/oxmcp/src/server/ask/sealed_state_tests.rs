@@ -129,6 +129,19 @@ fn arguments_are_the_same_only_where_every_reader_reads_the_same() {
 }
 
 #[test]
+fn an_empty_name_of_a_caller_is_not_that_of_nobody() {
+    let of = |principal| Binding {
+        principal,
+        ..binding()
+    };
+    for (sealed, came_back) in [(None, Some("")), (Some(""), None)] {
+        let token = seal(&record(), &of(sealed), &key(1), [7; NONCE], LIMIT).unwrap();
+        let found = refused(&token, &of(came_back), &ring([1]), 0);
+        assert_eq!(found, Refused::Forged, "{sealed:?} {came_back:?}");
+    }
+}
+
+#[test]
 fn a_state_opens_for_the_request_that_it_was_sealed_for_and_no_other() {
     let token = sealed();
     let same = Binding {

@@ -185,6 +185,25 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "http-server")]
+    #[test]
+    fn the_last_that_leaves_wakes_who_waits_for_it() {
+        use futures_util::FutureExt;
+
+        let in_flight = InFlight::new(4);
+        let ids = [1, 2].map(RequestId::from);
+        for id in &ids {
+            in_flight.enter(id, &Arc::new(Context::default())).unwrap();
+        }
+        in_flight.drain();
+        let mut settled = Box::pin(in_flight.settled());
+        for id in &ids {
+            assert!(settled.as_mut().now_or_never().is_none());
+            in_flight.leave(id);
+        }
+        assert!(settled.as_mut().now_or_never().is_some());
+    }
+
     #[test]
     fn of_two_requests_with_one_id_the_first_goes_on() {
         let in_flight = InFlight::new(4);

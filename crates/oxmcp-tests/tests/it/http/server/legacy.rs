@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use oxmcp::{
-    Limits, RequestContext, Resource, Server, Tool,
+    Error, Limits, RequestContext, Resource, Result, Server, Tool,
     http::{Principal, StreamableHttp},
+    middleware::{self, Next, Request},
     protocol::LoggingLevel,
 };
 use serde_json::{Value, json};
@@ -22,6 +23,59 @@ use crate::support::{calculator, idle, request};
 
 pub(crate) fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
+}
+
+#[tokio::test]
+async fn an_initialize_that_middleware_answers_by_itself_opens_no_session() {
+    async fn instead(request: Request, next: Next) -> Result<middleware::Response> {
+        match request.method() {
+            "initialize" => middleware::Response::new(&json!({"instead": true})),
+            _ => next.run(request).await,
+        }
+    }
+    async fn afterwards(request: Request, next: Next) -> Result<middleware::Response> {
+        next.run(request).await?;
+        Err(Error::internal("not today"))
+    }
+    let opening = initialize(LEGACY, json!({})).to_string();
+    for (server, expected) in [
+        (calculator().layer(middleware::from_fn(instead)), "instead"),
+        (
+            calculator().layer(middleware::from_fn(afterwards)),
+            "not today",
+        ),
+    ] {
+        let response = send(&endpoint(&server), builder("POST"), opening.clone()).await;
+        assert!(!response.headers().contains_key("mcp-session-id"));
+        let answer = json(response).await.to_string();
+        assert!(answer.contains(expected), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_whose_client_has_gone_waits_for_no_reader() {
+    let (gone, done) = (Arc::<Notify>::default(), Arc::<Notify>::default());
+    let (is_gone, is_done) = (Arc::clone(&gone), Arc::clone(&done));
+    let chatty = Tool::new("chatty", "Reports", move |cx: RequestContext| {
+        let (is_gone, is_done) = (Arc::clone(&is_gone), Arc::clone(&is_done));
+        async move {
+            is_gone.notified().await;
+            for part in 1..=100 {
+                cx.progress(part).message("x".repeat(1_000)).await;
+            }
+            is_done.notify_one();
+        }
+    });
+    let limits = Limits::default().max_unsent_bytes(2_000);
+    let server = Server::new("chatty", "1.0.0").tool(chatty).limits(limits);
+    let session = Session::open(&endpoint(&server)).await;
+    let params = json!({"name": "chatty", "_meta": {"progressToken": 1}});
+    let call = session.call(1, "tools/call", params);
+    let answered = timeout(Duration::from_secs(1), call).await;
+    assert!(answered.is_err(), "it has not begun");
+    gone.notify_one();
+    let finished = timeout(Duration::from_secs(60), done.notified()).await;
+    finished.expect("nothing holds it up");
 }
 
 #[tokio::test(start_paused = true)]

@@ -135,10 +135,16 @@ async fn keys_can_be_changed_and_shared() {
 
 #[tokio::test]
 async fn a_state_that_is_too_long_is_neither_sent_nor_opened() {
-    let limits = Limits::default().max_request_state(150);
-    let state = state(&asking("s"), "one", json!({})).await;
-    assert!(state.as_str().unwrap().len() > 150);
-    let server = asking("s").limits(limits);
+    let server = |most| {
+        let limits = Limits::default().max_request_state(most);
+        let keys = [StateKey::new([1; 32])];
+        asking("s").limits(limits).state_keys(keys)
+    };
+    let state = state(&server(1_000), "one", json!({})).await;
+    assert!((150..500).contains(&state.as_str().unwrap().len()));
+    let answer = again(&server(500), "one", json!({}), &state).await;
+    assert_eq!(text(&answer), "what only the server knows, true");
+    let server = server(149);
     assert_refused(&again(&server, "one", json!({}), &state).await);
     let mut user = User::new(&server, MODERN).await;
     let answer = user.call_once("one", json!({}), json!({})).await;

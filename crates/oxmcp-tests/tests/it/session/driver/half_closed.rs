@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use oxmcp::{
     Client, Error, Limits, Result, Revision,
     middleware::{self, Next, Request},
+    protocol::{ElicitAction, ElicitFormParams},
     transport::{Frame, InMemory, Messages, ReadHalf, Transport, WriteHalf},
 };
 use serde_json::json;
@@ -89,6 +90,13 @@ impl<W: WriteHalf> WriteHalf for DeafWrite<W> {
 }
 
 async fn deaf(never_pauses: bool) -> (ClientSession, ScriptedPeer, Arc<AtomicBool>) {
+    deaf_to(Client::new("test", "1.0.0"), never_pauses).await
+}
+
+async fn deaf_to(
+    client: Client,
+    never_pauses: bool,
+) -> (ClientSession, ScriptedPeer, Arc<AtomicBool>) {
     let (mut peer, inner) = ScriptedPeer::new().await;
     let is_deaf = Arc::<AtomicBool>::default();
     let transport = Deaf {
@@ -97,7 +105,7 @@ async fn deaf(never_pauses: bool) -> (ClientSession, ScriptedPeer, Arc<AtomicBoo
         never_pauses,
         ended: Arc::default(),
     };
-    let client = Client::new("test", "1.0.0").revisions([Revision::V2025_11_25]);
+    let client = client.revisions([Revision::V2025_11_25]);
     let opening = tokio::spawn(async move { client.connect(transport).await });
     accept(&mut peer).await;
     (opening.await.unwrap().unwrap(), peer, is_deaf)
@@ -131,6 +139,32 @@ async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_new_is_begun_for_a_peer_that_stopped_reading() {
+    let is_asked = Arc::<AtomicBool>::default();
+    let asked = Arc::clone(&is_asked);
+    let client = Client::new("test", "1.0.0").on_elicit(move |_: ElicitFormParams| {
+        asked.store(true, Ordering::Relaxed);
+        async { ElicitAction::Decline }
+    });
+    let (session, mut peer, is_deaf) = deaf_to(client, false).await;
+    let first = calling(&session);
+    let call = peer.receive().await.unwrap();
+    is_deaf.store(true, Ordering::Relaxed);
+    let second = calling(&session);
+    tokio::task::yield_now().await;
+    let form = json!({"type": "object", "properties": {}});
+    let question = json!({"message": "Sure?", "requestedSchema": form});
+    let question = request(1, "elicitation/create", question);
+    peer.send(question).await.unwrap();
+    peer.send(text_result(call["id"].clone(), "in time"))
+        .await
+        .unwrap();
+    assert_eq!(first.await.unwrap().unwrap(), "in time");
+    assert!(second.await.unwrap().is_err());
+    assert!(!is_asked.load(Ordering::Relaxed));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_peer_that_stops_reading_and_never_pauses_holds_no_call_up() {
     let (session, mut peer, is_deaf) = deaf(true).await;
     let first = calling(&session);
@@ -156,15 +190,17 @@ async fn messages_of_the_peer_are_read_while_it_closes() {
     let (session, mut peer, _) = deaf(false).await;
     let closing = tokio::spawn(async move { session.close().await });
     let noise = "x".repeat(1 << 10);
-    for _ in 0..1 << 10 {
-        let message = notification(
-            "notifications/message",
-            json!({"level": "info", "data": noise}),
-        );
-        peer.send(message).await.unwrap();
-    }
-    peer.close().await.unwrap();
-    closing.await.unwrap().unwrap();
+    let speaking = async {
+        for _ in 0..1 << 10 {
+            let message = json!({"level": "info", "data": noise});
+            let message = notification("notifications/message", message);
+            peer.send(message).await.unwrap();
+        }
+        peer.close().await.unwrap();
+        closing.await.unwrap().unwrap();
+    };
+    let spoken = timeout(Duration::from_secs(60), speaking).await;
+    spoken.expect("all of it is read");
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use std::{
 
 use oxmcp::{
     Client, Limits, RequestContext, Revision, Server, Tool,
+    protocol::{ElicitAction, ElicitFormParams},
     testing::ScriptedPeer,
     transport::{Frame, Messages, ReadHalf, Transport, WriteHalf, stream},
 };
@@ -74,6 +75,37 @@ async fn w18_a_stuck_handler_does_not_hold_up_the_end_beyond_the_drain() {
     assert_eq!(start.elapsed().as_secs(), 3);
     tokio::task::yield_now().await;
     assert!(cancelled.load(Ordering::SeqCst));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_has_asked_is_cancelled_when_it_is_gone() {
+    let asked = |_: ElicitFormParams| std::future::pending::<ElicitAction>();
+    let client = Client::new("test", "1.0.0").on_elicit(asked);
+    let (session, mut peer) = server_of(client).await;
+    let form = json!({"type": "object", "properties": {}});
+    let question = json!({"message": "Sure?", "requestedSchema": form});
+    let question = request(1, "elicitation/create", question);
+    peer.send(question).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let end = Instant::now();
+    peer.close().await.unwrap();
+    session.wait().await.unwrap();
+    let grace = Limits::default().cancel_grace;
+    assert_eq!(end.elapsed(), grace, "and not what a drain may take");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_request_holds_up_the_end_for_its_grace_and_no_longer() {
+    let (mut peer, transport) = ScriptedPeer::new().await;
+    let session = server().connect(transport).await.unwrap();
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    peer.send(call(1, "stuck", json!({}))).await.unwrap();
+    assert_alive(&mut peer).await;
+    let start = Instant::now();
+    let closing = tokio::spawn(async move { session.close().await });
+    peer.send(cancel(1)).await.unwrap();
+    closing.await.unwrap().unwrap();
+    assert_eq!(start.elapsed(), Limits::default().cancel_grace);
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,6 +54,34 @@ async fn k6_a_request_that_waits_to_be_begun_can_be_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_only_waits_ends_once_all_that_came_before_the_end_was_begun() {
+    let (server, calls) = verbose();
+    let (ours, theirs) = tokio::io::duplex(4 << 10);
+    let _session = server.connect(stream(theirs)).await.unwrap();
+    let (read, mut write) = tokio::io::split(ours);
+    let meta = ScriptedPeer::modern_meta();
+    let params = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
+    let mut messages = vec![request(100, "subscriptions/listen", params)];
+    let call = |id| request(id, "tools/call", json!({"name": "big", "_meta": meta}));
+    messages.extend((0..100).map(call));
+    for message in messages {
+        let line = format!("{message}\n");
+        write.write_all(line.as_bytes()).await.unwrap();
+    }
+    write.shutdown().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert!(calls.load(Ordering::SeqCst) < 100, "some have to wait");
+    let end = tokio::time::Instant::now();
+    let mut lines = BufReader::new(read).lines();
+    while lines.next_line().await.unwrap().is_some() {}
+    assert_eq!(calls.load(Ordering::SeqCst), 100);
+    assert!(
+        end.elapsed() < Duration::from_secs(1),
+        "the listen has ended"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn k6_a_request_in_a_batch_that_waits_can_be_cancelled_too() {
     let (server, calls) = verbose();
     let (ours, theirs) = tokio::io::duplex(4 << 10);
