@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::step::{self, Outcome, cargo, cargo_in, root};
+use crate::step::{self, Outcome, THIRD_PARTY, cargo, cargo_in, root};
 
 /// Runs every check, in the order in which they are quick.
 pub(crate) fn run() -> Outcome {
@@ -16,7 +16,8 @@ pub(crate) fn run() -> Outcome {
         ("clippy, roles alone", clippy_of_roles),
         ("crates without I/O", without_io),
         ("clippy, benchmarks", clippy_bench),
-        ("clippy, fuzzers", clippy_fuzz),
+        ("clippy, fuzzers", || clippy_in("fuzz")),
+        ("clippy, an extension of others", || clippy_in(THIRD_PARTY)),
         ("documentation", documentation),
     ])
 }
@@ -26,7 +27,7 @@ fn format() -> Outcome {
         let mut command = cargo_in(directory, ["fmt", "--all", "--check"]);
         step::run(&format!("cargo fmt in {directory}/"), &mut command)
     };
-    step::all([".", "bench", "fuzz"].map(check))
+    step::all([".", "bench", "fuzz", THIRD_PARTY].map(check))
 }
 
 fn clippy(features: &str) -> Outcome {
@@ -109,8 +110,8 @@ fn clippy_bench() -> Outcome {
     step::run("clippy, benchmarks", &mut cargo_in("bench", args))
 }
 
-/// Without the driver, which takes a nightly compiler.
-fn clippy_fuzz() -> Outcome {
+/// Of the fuzzers without the driver, which takes a nightly compiler.
+fn clippy_in(directory: &str) -> Outcome {
     let args = [
         "clippy",
         "--quiet",
@@ -119,7 +120,10 @@ fn clippy_fuzz() -> Outcome {
         "--",
         "-Dwarnings",
     ];
-    step::run("cargo clippy, in fuzz/", &mut cargo_in("fuzz", args))
+    step::run(
+        &format!("cargo clippy, in {directory}/"),
+        &mut cargo_in(directory, args),
+    )
 }
 
 fn documentation() -> Outcome {

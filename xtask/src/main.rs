@@ -28,6 +28,7 @@ Usage: cargo xtask COMMAND
   test unit                   unit, integration and documentation tests, and the examples
   test bench                  what the programs of the benchmark are measured by: their tools, options and output
   test fuzz                   the targets of the fuzzers, with generated input
+  test third-party            an extension as others write it, on the public API alone
   test schema                 what the SDK emits, against the official schemas
   test conformance [...]      the same as conformance
   test interop [WORD]         software of others against ours; only the cases whose name has WORD in it

@@ -11,6 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The workspace of an extension of others.
+pub(crate) const THIRD_PARTY: &str = "crates/oxmcp-tests/third-party";
+
 /// What failed, said for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 

@@ -3,14 +3,15 @@
 use crate::{
     conformance, interop,
     setup::Tools,
-    step::{self, Outcome, Stage, cargo, cargo_in},
+    step::{self, Outcome, Stage, THIRD_PARTY, cargo, cargo_in},
 };
 
 /// All of them. The first needs only Rust and a C compiler.
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 7] = [
     ("unit, integration and documentation tests", unit),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
+    ("tests of an extension of others", third_party),
     ("tests against the official schemas", schema),
     ("the official conformance suite", || conformance::run(&[])),
     ("interop with software of others", || interop::run("")),
@@ -23,6 +24,7 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
         ["unit"] => unit(),
         ["bench"] => bench(),
         ["fuzz"] => fuzz(),
+        ["third-party"] => third_party(),
         ["schema"] => schema(),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
@@ -64,6 +66,15 @@ fn bench() -> Outcome {
 fn fuzz() -> Outcome {
     let args = ["test", "--locked", "--no-fail-fast"];
     step::run_tests("cargo test, in fuzz/", &mut cargo_in("fuzz", args))
+}
+
+/// An extension as another vendor writes it: a crate outside of the workspace, which has the public API alone.
+fn third_party() -> Outcome {
+    let args = ["test", "--locked", "--no-fail-fast"];
+    step::run_tests(
+        "cargo test, in crates/oxmcp-tests/third-party/",
+        &mut cargo_in(THIRD_PARTY, args),
+    )
 }
 
 /// The tests that need the official schemas are ignored where there are none: some look inside, some from outside.

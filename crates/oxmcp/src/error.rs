@@ -163,7 +163,10 @@ impl Error {
         Self::new(Kind::Timeout, message)
     }
 
-    pub(crate) fn cancelled(message: impl Into<Cow<'static, str>>) -> Self {
+    /// The work was given up, by whoever wanted it: [`is_cancelled`](Self::is_cancelled). For extensions, whose calls can be cancelled in
+    /// ways of their own; a peer gets [`ErrorCode::INTERNAL_ERROR`].
+    #[must_use]
+    pub fn cancelled(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Cancelled, message)
     }
 
@@ -189,7 +192,10 @@ impl Error {
         Self::new(Kind::Tool, message)
     }
 
-    pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+    /// A bound of this side is reached, as that of a store: [`is_limit`](Self::is_limit). The message says what to do; a peer gets
+    /// it with [`ErrorCode::INTERNAL_ERROR`].
+    #[must_use]
+    pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Limit, message)
     }
 

@@ -450,6 +450,28 @@ fn elicitation() {
     ");
 }
 
+#[test]
+fn long_report() {
+    insta::assert_snapshot!(prints(("long_report", &[])), @r"
+    timed out: true, after 60 s
+    a report of 3 pages, after 180 s
+    working: …
+    working: page 2 of 3
+    working: page 3 of 3
+    completed: page 3 of 3
+    a report of 3 pages
+    found again: a report of 60 pages
+    ");
+}
+
+#[test]
+fn worker() {
+    insta::assert_snapshot!(prints(("worker", &[])), @r"
+    Sunflowers, by another process
+    failed: true: a picture needs a title
+    ");
+}
+
 #[cfg(unix)]
 #[test]
 fn unix_socket() {

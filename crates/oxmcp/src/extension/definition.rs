@@ -453,7 +453,8 @@ impl Extension {
     }
 
     /// A `resultType` beside the protocol's own. A client accepts it for methods that have it in [`Method::RESULT_TYPES`], whose
-    /// result tells by it what came. A server answers with it by
+    /// result tells by it what came. Let that result hold its JSON as it came, and read it once its type is known: an enum that serde
+    /// tags cannot hold the structured content of a [`CallToolResult`](oxmcp_protocol::CallToolResult). A server answers with it by
     /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only requests that declare the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
