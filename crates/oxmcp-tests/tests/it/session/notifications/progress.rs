@@ -328,4 +328,10 @@ async fn progress_beyond_the_rate_is_coalesced_and_the_last_is_kept() {
     let (time, done, message) = updates.last().unwrap();
     assert_eq!((*done, message), (1_000.0, &json!("1000!")));
     assert!(*time < Duration::from_secs(15), "{time:?}");
+
+    // The last goes before an answer that is there at once, too.
+    let limits = Limits::default().progress_burst(1).progress_per_second(1);
+    let updates = progress_of(&server().limits(limits), "stream", json!({"n": 3})).await;
+    let updates: Vec<_> = updates.iter().map(|(_, done, _)| *done).collect();
+    assert_eq!(updates, [1.0, 3.0]);
 }
