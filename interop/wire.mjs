@@ -48,7 +48,9 @@ const schemaOf = (revision) => {
 };
 
 /** What is asked with a request: its result has the name of the request, but for those that return nothing. */
-function resultName(schema, request, result) {
+function resultName(schema, request, result, params) {
+  // In 2025-11-25 its client asks for a task.
+  if (params?.task && result.task) return 'CreateTaskResult';
   if (result.resultType === 'input_required') return 'InputRequiredResult';
   const name = request.replace(/Request$/, 'Result');
   return schema.has(name) ? name : 'EmptyResult';
@@ -61,7 +63,7 @@ function subject(schema, message, asked) {
   const request = schema.message(asked?.method);
   // What extensions add to the results of the protocol is in no schema of it.
   if (!['complete', 'input_required', undefined].includes(message.result.resultType)) return [];
-  return request ? [resultName(schema, request, message.result), message.result] : [];
+  return request ? [resultName(schema, request, message.result, asked.params), message.result] : [];
 }
 
 function* offences(side, agreed, lines) {

@@ -103,27 +103,31 @@ const checks = {
     assert.ok(seen.every(({ suggestedPollIntervalMs }) => suggestedPollIntervalMs === 50));
     if (modern) assert.ok(seen.some(({ statusMessage }) => /^sack \d+/.test(statusMessage)), JSON.stringify(seen));
   },
-  'answers what a task asks, one question after the other': async () => {
-    person.answers = [accept({ flour: 'rye' }), accept({ loaves: 3 })];
-    const { status, result } = await outcome(await begin('bake', {}));
-    assert.equal(status, 'completed');
-    assert.equal(text(result), '3 loaves of rye');
-    assert.deepEqual(person.asked.splice(0).map(({ message }) => message), ['Of which flour?', 'How many loaves of rye?']);
-  },
-  'declines what a task asks': async () => {
-    person.answers = [{ action: 'decline' }];
-    const declined = await outcome(await begin('bake', {}));
-    assert.equal(declined.status, modern ? 'completed' : 'failed');
-    if (modern) assert.equal(declined.result.isError, true);
-    assert.equal(person.asked.splice(0).length, 1);
-  },
+  // In 2025-11-25 it asks for the result of a task when that is over, and never hears what the task asks.
+  ...(modern && {
+    'answers what a task asks, one question after the other': async () => {
+      person.answers = [accept({ flour: 'rye' }), accept({ loaves: 3 })];
+      const { status, result } = await outcome(await begin('bake', {}));
+      assert.equal(status, 'completed');
+      assert.equal(text(result), '3 loaves of rye');
+      assert.deepEqual(person.asked.splice(0).map(({ message }) => message), ['Of which flour?', 'How many loaves of rye?']);
+    },
+    'declines what a task asks': async () => {
+      person.answers = [{ action: 'decline' }];
+      const declined = await outcome(await begin('bake', {}));
+      assert.equal(declined.status, 'completed');
+      assert.equal(declined.result.isError, true);
+      assert.equal(person.asked.splice(0).length, 1);
+    },
+  }),
   'reads the errors of a tool and of the protocol': async () => {
     const burnt = await outcome(await begin('burn', { protocol: false }));
     assert.equal(burnt.status, modern ? 'completed' : 'failed');
     if (modern) assert.deepEqual([burnt.result.isError, text(burnt.result)], [true, 'it is burnt']);
     const refused = await outcome(await begin('burn', { protocol: true }));
     assert.equal(refused.status, 'failed');
-    assert.equal(refused.error.code, -32602);
+    // Nor does it ask in 2025-11-25 what a task came to that has failed: it has the status message.
+    if (modern) assert.equal(refused.error.code, -32602);
     assert.match(refused.error.message, /nothing to burn/);
   },
   'cancels a task': async () => {

@@ -21,6 +21,8 @@ pub(crate) struct Tools {
     pub(crate) python1: PathBuf,
     /// With the SDK 2.x.
     pub(crate) python2: PathBuf,
+    /// With FastMCP, which has requirements of its own.
+    pub(crate) fastmcp: PathBuf,
 }
 
 impl Tools {
@@ -29,10 +31,12 @@ impl Tools {
         let Node { node } = Self::set_up_node()?;
         let python1 = virtual_environment("python1", "requirements-1x.txt")?;
         let python2 = virtual_environment("python2", "requirements.txt")?;
+        let fastmcp = virtual_environment("fastmcp", "requirements-fastmcp.txt")?;
         Ok(Self {
             node,
             python1,
             python2,
+            fastmcp,
         })
     }
 

@@ -1,7 +1,7 @@
 //! The interop cases, one a line. To add one, add a line.
 
 use Over::{Http, Http2, Https, Login, Nginx, NginxTls, Proxy, Remote, RemoteLogin, Sse, Tunnel};
-use Runtime::{Node, Ours, Python1, Python2};
+use Runtime::{FastMcp, Node, Ours, Python1, Python2};
 
 /// A program that runs a script.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +9,8 @@ pub(crate) enum Runtime {
     Node,
     Python1,
     Python2,
+    /// Python, with FastMCP.
+    FastMcp,
     /// The script is a program of `interop/src/bin`.
     Ours,
 }
@@ -180,6 +182,8 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("http-inspector-modern", "2026-07-28", Node, INSPECTOR, "modern").over(Http),
     client("tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").without_twin(),
     client("http-tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").over(Http).without_twin(),
+    client("tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").without_twin(),
+    client("http-tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").over(Http).without_twin(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
@@ -213,6 +217,22 @@ const CALCULATOR: &[&str] = &[
     "--progress", "slow", r#"{"steps":5}"#, "5",
     "--cancel", "slow", r#"{"steps":1000000}"#,
     "--call", "echo", r#"{"text":"still here"}"#, "still here",
+];
+
+/// Our client follows what the server runs as a task.
+const FOLLOW: &[&str] = &["--follow"];
+
+/// The tasks of `servers/fastmcp4.py`.
+#[rustfmt::skip]
+const BAKERY: &[&str] = &[
+    "--call", "mill", r#"{"sacks":20}"#, "20 sacks of flour",
+    "--held", "mill", r#"{"sacks":50}"#, "sack ", "50 sacks of flour",
+    "--cancelled", "mill", r#"{"sacks":1000000}"#,
+    "--ask", "bake", "{}",
+    r#"[{"action":"accept","content":{"flour":"rye"}},{"action":"accept","content":{"loaves":3}}]"#,
+    "3 loaves of rye",
+    "--decline", "bake", "{}",
+    "--fail", "burn", "{}", "it is burnt",
 ];
 
 /// A tool that adds another.
@@ -359,10 +379,14 @@ const TS1_SERVER: &str = "servers/typescript1.mjs";
 const TS2_SERVER: &str = "servers/typescript2.mjs";
 const PY1_SERVER: &str = "servers/python1.py";
 const PY2_SERVER: &str = "servers/python2.py";
+const FASTMCP_SERVER: &str = "servers/fastmcp4.py";
 const EVERYTHING_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 const FILESYSTEM_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+
+/// What a client says that follows a task, answers its questions and cancels it.
+const TASK_EXTENSION: &[&str] = &["\"tasks/get\"", "\"tasks/update\"", "\"tasks/cancel\""];
 
 /// Servers of the first two revisions cannot ask the user; legacy ones of the Python SDKs take no subscriptions or no log level;
 /// and a legacy one of the TypeScript SDK 2.x has no sessions, in which it could ask.
@@ -376,6 +400,8 @@ pub(crate) const SERVERS: &[Server] = &[
     server("python-1-server", "2025-11-25", Python1, &[PY1_SERVER], &[CALCULATOR, FEATURES, QUESTIONS]),
     server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS]),
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
+    server("tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER], &[FOLLOW, BAKERY]).that_says(TASK_EXTENSION),
+    server("http-tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER, "http", "{port}"], &[FOLLOW, BAKERY]).over(Http).that_says(TASK_EXTENSION),
     server("http-typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Http),
     server("http-typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),

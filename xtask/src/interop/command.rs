@@ -51,6 +51,7 @@ impl Parties {
             Runtime::Node => &self.tools.node,
             Runtime::Python1 => &self.tools.python1,
             Runtime::Python2 => &self.tools.python2,
+            Runtime::FastMcp => &self.tools.fastmcp,
             Runtime::Ours => &self.us,
         }
     }

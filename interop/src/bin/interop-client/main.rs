@@ -21,13 +21,15 @@
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
 //! | `--trace TOOL`                   | the tool says the id of the trace that the call is made in              |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
+//! | `--held TOOL ARGS NOTE TEXT`     | the call becomes a task, which tells the note as its status; it is let go, found again by its reference, and its result has the text in it |
+//! | `--cancelled TOOL ARGS`          | the call becomes a task, and is cancelled                               |
 //! | `--wait SECONDS`                 | nothing                                                                 |
 //! | `--logins N`                     | somebody has logged in that often                                       |
 //! | `--replay URL TOOL ARGS TEXT`    | who has a copy of the tokens is refused once they were refreshed; then `--call`, after one login |
 //! | `--revoke ISSUER TOOL ARGS TEXT` | the tokens were revoked; then `--call`, after one login                 |
 //!
 //! `--revision REVISION`, before the tasks, keeps the client from speaking any other. `--login HOW ISSUER` there logs in; see
-//! `login.rs`.
+//! `login.rs`. `--follow` there lets the server run calls as tasks of the protocol, which the client follows.
 //!
 //! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats what it is asked, and it has one root. In the end it
 //! prints one line of JSON.
@@ -38,13 +40,14 @@
 )]
 
 mod call;
+mod held;
 mod login;
 mod person;
 mod task;
 
 use std::{env, process::ExitCode};
 
-use oxmcp::{Command, Revision, http::Endpoint};
+use oxmcp::{Command, Revision, http::Endpoint, tasks::ClientTasks};
 use serde_json::{Value, json};
 
 use call::Outcome;
@@ -69,7 +72,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     let mut tasks = Vec::new();
     let mut revisions = Revision::ALL.to_vec();
     let person = Person::default();
-    let mut login = None;
+    let (mut login, mut follows) = (None, false);
     while let Some(flag) = args.next().filter(|flag| flag != "--") {
         if flag == "--revision" {
             revisions = vec![args.next().ok_or("no revision")?.parse()?];
@@ -84,12 +87,17 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
             )?);
             continue;
         }
+        if flag == "--follow" {
+            follows = true;
+            continue;
+        }
         tasks.push(Task::parse(&flag, &mut args)?);
     }
     let command = args.next().ok_or("there is no command after `--`")?;
 
     oxmcp_interop::install()?;
     let client = person.client().revisions(revisions);
+    let client = if follows { client.tasks() } else { client };
     let session = match (&*command, args.next()) {
         // Which of the two it is, the client finds out by itself.
         ("http" | "sse", Some(url)) => client.connect(Endpoint::new(url)).await?,

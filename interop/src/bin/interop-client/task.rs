@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 use crate::{
     call::{Outcome, TIME_LIMIT, call, ensure, is_error, read},
-    login,
+    held, login,
     person::Person,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct Task {
 }
 
 /// The tasks, and how many words follow each.
-const TASKS: [(&str, usize); 20] = [
+const TASKS: [(&str, usize); 22] = [
     ("--list", 1),
     ("--call", 3),
     ("--many", 4),
@@ -44,6 +44,8 @@ const TASKS: [(&str, usize); 20] = [
     ("--complete", 4),
     ("--trace", 1),
     ("--updated", 3),
+    ("--held", 4),
+    ("--cancelled", 2),
     ("--wait", 1),
     ("--logins", 1),
     ("--replay", 4),
@@ -144,6 +146,7 @@ impl Task {
                 let update = timeout(TIME_LIMIT, watch.next()).await?;
                 ensure(update.is_some_and(|update| update.uri == *uri), "the end")
             }
+            (flag @ ("--held" | "--cancelled"), words) => held::run((flag, words), session).await,
             (flag, words) => login::run((flag, words), session, person).await,
         }
     }
