@@ -80,6 +80,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Makes the lease of this epoch last for `lease` from now on. Returns whether it still is the task's newest and held until
     /// now; a lease that has run out cannot be renewed. The revision stays.
     ///
+    /// A `lease` of no time ends it: when this returns, the task is an [orphan](Self::orphans), and whoever claims it gets it.
+    ///
     /// # Errors
     /// Where the store cannot be asked.
     ///
