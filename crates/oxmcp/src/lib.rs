@@ -249,8 +249,9 @@ pub mod traits {
         TemplateArguments, TemplateInput, ToolArguments, ToolInput,
     };
     pub use crate::session::{
-        DetachedAnswer, DetachedProgress, DetachedWork, Handler, HandlerContext, HandlerFuture,
-        IntoError, OfState, ProgressAmount, SharedAs, StateArguments,
+        DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork, Handler,
+        HandlerContext, HandlerFuture, IntoError, OfState, ProgressAmount, SharedAs,
+        StateArguments,
     };
     #[doc(inline)]
     pub use oxmcp_schema::IntoSchema;

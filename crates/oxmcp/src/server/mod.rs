@@ -33,9 +33,10 @@ mod session;
 mod subscriptions;
 mod tool;
 
-pub(crate) use ask::ask_for_task;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall};
+pub(crate) use ask::{Fact, Known, ask_for_task, known, question_digest};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
+pub(crate) use dispatch::Replay;
 #[cfg(feature = "http-server")]
 pub(crate) use dispatch::ServerRole;
 #[cfg(all(feature = "auth", feature = "http-server"))]
@@ -51,6 +52,7 @@ pub use resource::{
 };
 pub use server::{Server, WeakServer};
 pub use session::ServerSession;
+pub(crate) use tool::StoredCall;
 pub use tool::attribute::tool;
 pub use tool::{
     DetachableCall, IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent,

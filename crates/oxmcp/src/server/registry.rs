@@ -327,9 +327,8 @@ impl<T: Feature> Registry<T> {
     }
 
     /// The feature of that id, whether or not the caller sees it.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn get_any(&self, id: &str) -> Option<&T> {
-        self.find(id).map(|feature| &**feature)
+    pub(crate) fn get_any(&self, id: &str) -> Option<&Arc<T>> {
+        self.find(id)
     }
 
     /// Whether there is a feature of that id, whether or not the caller sees it.

@@ -32,7 +32,7 @@ pub mod trace;
 
 pub use connection::RequestContext;
 pub use handler::{
-    detached::{DetachedAnswer, DetachedProgress, DetachedWork},
+    detached::{DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork},
     state_scope::{OfState, StateScope},
     traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},

@@ -7,12 +7,15 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     memory::MemoryTaskStore,
     record::TaskRecord,
     scopes,
     store::{AnyTaskStore, StoredTask, TaskStore},
+    takeover::{MAX_BYTES, TaskReplay},
     wire::{LISTEN_KEY, TaskChanged, TaskState},
 };
 use crate::{
@@ -31,7 +34,7 @@ pub(super) const LEASE: Duration = Duration::from_secs(15);
 /// The shortest that a client can ask for. A task is written again with each half of its time while it works.
 const MIN_TTL: Duration = Duration::from_secs(10);
 /// The longest that a task is kept, however long it works.
-const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The extension [tasks](super) of a server: give [`extension`](Self::extension) to it.
 #[derive(Clone)]
@@ -39,8 +42,51 @@ pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
     ttl: Duration,
     poll_interval: Duration,
-    /// Whether orphans are looked for, for the server that these are the tasks of.
-    pub(super) is_sweeping: Arc<AtomicBool>,
+    pub(super) local: Arc<Local>,
+}
+
+/// What this process does for the tasks of one server.
+pub(super) struct Local {
+    /// Whether orphans are looked for.
+    pub(super) is_sweeping: AtomicBool,
+    /// Cancelled when all tasks are to be handed over, and when those that have not been are cut off.
+    pub(super) closing: CancellationToken,
+    pub(super) cut: CancellationToken,
+    /// How many tasks run here.
+    pub(super) running: watch::Sender<usize>,
+}
+
+impl Local {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            is_sweeping: AtomicBool::new(false),
+            closing: CancellationToken::new(),
+            cut: CancellationToken::new(),
+            running: watch::Sender::new(0),
+        })
+    }
+
+    /// One more task runs here, for as long as this is there.
+    pub(super) fn count(self: &Arc<Self>) -> Counted {
+        self.running.send_modify(|running| *running += 1);
+        Counted(Arc::clone(self))
+    }
+
+    /// Waits until no task runs here.
+    pub(super) async fn ended(&self) {
+        let mut running = self.running.subscribe();
+        // Its sender is here.
+        let _ = running.wait_for(|running| *running == 0).await;
+    }
+}
+
+/// A task that runs here.
+pub(super) struct Counted(Arc<Local>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|running| *running -= 1);
+    }
 }
 
 impl Tasks {
@@ -51,14 +97,14 @@ impl Tasks {
             store: Arc::new(store),
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
-            is_sweeping: Arc::default(),
+            local: Local::new(),
         }
     }
 
     /// The same tasks, for another server.
     pub(super) fn for_server(&self) -> Self {
         Self {
-            is_sweeping: Arc::default(),
+            local: Local::new(),
             ..self.clone()
         }
     }
@@ -90,6 +136,7 @@ impl Tasks {
         cx: &RequestContext,
         tool: &str,
         ttl_ms: Option<u64>,
+        replay: Option<TaskReplay>,
     ) -> Result<TaskRecord> {
         let owner = owner(cx);
         let scopes = scopes::of_tool(cx, tool);
@@ -101,6 +148,7 @@ impl Tasks {
         task.updated_ms = task.created_ms;
         task.ttl_ms = self.ttl_ms(ttl_ms);
         task.poll_interval_ms = in_ms(self.poll_interval);
+        task.replay = replay.filter(|it| it.bytes() <= MAX_BYTES).map(Box::new);
         self.store.create(task.clone()).await?;
         Ok(task)
     }
@@ -169,8 +217,8 @@ impl Tasks {
     }
 
     /// Makes a lease last. Returns whether it still held.
-    pub(super) async fn renew(&self, id: &str, epoch: u64) -> Result<bool> {
-        self.store.renew(id, epoch, LEASE).await
+    pub(super) async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+        self.store.renew(id, epoch, lease).await
     }
 
     /// Some tasks whose lease has run out.
@@ -191,7 +239,7 @@ impl Tasks {
         id: &str,
         change: impl FnMut(&mut TaskRecord) -> bool + Send,
     ) -> Result<Option<TaskRecord>> {
-        self.change_if(server, id, |_| true, change).await
+        self.change_if(Some(server), id, |_| true, change).await
     }
 
     /// Changes a task as [`change`](Self::change) does, for whoever has leased it. `None` also where the lease was lost.
@@ -202,13 +250,24 @@ impl Tasks {
         epoch: u64,
         change: impl FnMut(&mut TaskRecord) -> bool + Send,
     ) -> Result<Option<TaskRecord>> {
-        self.change_if(server, id, |newest| newest == epoch, change)
+        self.change_if(Some(server), id, |newest| newest == epoch, change)
+            .await
+    }
+
+    /// The same for what nobody else sees.
+    pub(super) async fn change_quietly(
+        &self,
+        id: &str,
+        epoch: u64,
+        change: impl FnMut(&mut TaskRecord) -> bool + Send,
+    ) -> Result<Option<TaskRecord>> {
+        self.change_if(None, id, |newest| newest == epoch, change)
             .await
     }
 
     async fn change_if(
         &self,
-        server: &Server,
+        told: Option<&Server>,
         id: &str,
         may_change: impl Fn(u64) -> bool + Send,
         mut change: impl FnMut(&mut TaskRecord) -> bool + Send,
@@ -225,9 +284,13 @@ impl Tasks {
             if !may_change(epoch) || !change(&mut task) {
                 return Ok(None);
             }
-            task.updated_ms = now_ms().max(task.updated_ms);
+            if told.is_some() {
+                task.updated_ms = now_ms().max(task.updated_ms);
+            }
             if self.store.replace(id, revision, task.clone()).await? {
-                publish(server, &task);
+                if let Some(server) = told {
+                    publish(server, &task);
+                }
                 return Ok(Some(task));
             }
         }

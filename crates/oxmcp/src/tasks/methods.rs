@@ -6,9 +6,10 @@ use oxmcp_protocol::{
     CallToolResult, EmptyResult, ErrorObject, InputRequest, InputResponses, Revision, TaskParams,
 };
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::{
-    engine::{Tasks, own_ids, unknown},
+    engine::{LEASE, Tasks, own_ids, unknown},
     legacy,
     record::{TaskOutcome, TaskRecord},
     wire::{
@@ -169,6 +170,26 @@ impl TaskControl {
     /// As [`complete`](Self::complete).
     pub async fn report(&self, id: &str, message: &str) -> Result<()> {
         self.change(id, |task| task.report(message)).await.map(drop)
+    }
+
+    /// Hands the tasks that run in this process over to others that have the same store, which take them over at once. Await it
+    /// when the process is to end, after its endpoints are closed. From then on it takes over no task itself.
+    ///
+    /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). One that must not
+    /// run again ([`task_live`](super::TaskTool::task_live)) may go on for [`Limits::drain`](crate::Limits::drain); then its
+    /// task fails, with an error that says so. Where the store is the memory of this process, all end with it.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the tasks are handed over all the same, as long as the runtime is there.
+    pub async fn hand_over(&self) {
+        let local = &self.tasks.local;
+        local.closing.cancel();
+        let drain = self.server.features().limits.drain;
+        if timeout(drain, local.ended()).await.is_err() {
+            local.cut.cancel();
+            // A store that does not answer, and a handler that blocks its thread, are not waited for.
+            let _ = timeout(LEASE, local.ended()).await;
+        }
     }
 
     async fn end(&self, id: &str, outcome: TaskOutcome) -> Result<bool> {

@@ -27,10 +27,13 @@
 //! other era. Where a [`MemoryTaskStore`] keeps them, they end with their process.
 //!
 //! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
-//! seconds at a time. Where its process ends or stalls for longer, another one that serves requests of this extension ends the
-//! task as failed, with an error that says so; it is not run again, since nobody knows what of it was done. A process that comes
-//! back to such a task changes nothing in it, and its handler is cancelled. This holds as well where the work was left to somebody
-//! else: the process whose handler waits for it must live.
+//! seconds at a time. Where its process ends or stalls for longer, another one that serves requests of this extension takes the task
+//! over and runs its handler again from the top: with the answers that there were, and the results of its
+//! [steps](crate::RequestContext::step). A step that had begun and not ended fails the task, with an error that says so, unless it is
+//! [idempotent](crate::RequestContext::step_idempotent); so does a tool that forbids to be run again
+//! ([`task_live`](TaskTool::task_live)). A process that comes back to such a task changes nothing in it, and its handler is cancelled. One
+//! that shuts down [hands its tasks over](TaskControl::hand_over). Work that was [left](TaskContext::leave_task) to somebody else is run
+//! by nobody again.
 //!
 //! See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
 //! [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
@@ -41,7 +44,7 @@
 // | `tool` | tools with a policy, and what their handlers know of their task |
 // | `running` | a call that runs on as a task |
 // | `engine` | [`Tasks`]: settings, ids, making, finding and changing tasks |
-// | `orphans` | ending the tasks of processes that died |
+// | `takeover/` | going on with the tasks of processes that ended |
 // | `legacy/` | tasks of 2025-11-25, which clients ask for |
 // | `methods` | the methods of the extension, and completing tasks from elsewhere |
 // | `scopes` | the scopes that the tool of a task needs |
@@ -63,8 +66,6 @@ mod memory;
 #[cfg(feature = "server")]
 mod methods;
 #[cfg(feature = "server")]
-mod orphans;
-#[cfg(feature = "server")]
 mod policy;
 #[cfg(feature = "server")]
 mod record;
@@ -76,6 +77,8 @@ mod scopes;
 mod state;
 #[cfg(feature = "server")]
 pub(crate) mod store;
+#[cfg(feature = "server")]
+mod takeover;
 #[cfg(feature = "server")]
 mod tool;
 mod wire;
@@ -94,6 +97,8 @@ pub use policy::TaskPolicy;
 pub use record::{TaskOutcome, TaskRecord};
 #[cfg(feature = "server")]
 pub use store::{StoredTask, TaskStore};
+#[cfg(feature = "server")]
+pub use takeover::TaskReplay;
 #[cfg(feature = "server")]
 pub use tool::{TaskContext, TaskTool};
 pub use wire::{CancelTask, GetTask, ID, TaskChanged, TaskState, UpdateTask, UpdateTaskParams};

@@ -6,6 +6,12 @@ use oxmcp_protocol::{ErrorObject, Revision, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::takeover::{Entry, MAX_BYTES, TaskReplay};
+use crate::error::Error;
+
+/// What an orphan has come to that must not run again.
+pub(super) const ENDED: &str = "the process that ran this task ended or stalled, and the task may have been done in part; see what was \
+                     done, then call the tool again";
 /// The questions of one task that may wait for an answer at once. More than one form after another helps nobody.
 pub(super) const MAX_QUESTIONS: usize = 32;
 
@@ -35,7 +41,8 @@ pub struct TaskRecord {
     pub poll_interval_ms: u64,
     /// The questions that wait for an answer, as JSON, by their keys.
     pub questions: BTreeMap<String, Box<RawValue>>,
-    /// The answers that the handler has not taken yet, by the keys of their questions.
+    /// The answers, by the keys of their questions: until the handler has taken them, or, where it may run again, until the task
+    /// is over.
     pub answers: BTreeMap<String, Box<RawValue>>,
     /// How many questions there have been: no key comes twice.
     pub asked: u64,
@@ -50,9 +57,12 @@ pub struct TaskRecord {
     /// Whether its result says that the tool has failed.
     #[serde(default)]
     pub has_tool_failed: bool,
-    /// The errors that its client has answered questions with, by their keys, until the handler has taken them.
+    /// The errors that its client has answered questions with, by their keys, for as long as the answers.
     #[serde(default)]
     pub refusals: BTreeMap<String, ErrorObject>,
+    /// What its handler needs to run again in another process. `None` where it must not, and once the task is over.
+    #[serde(default)]
+    pub replay: Option<Box<TaskReplay>>,
 }
 
 /// The revision of what was kept without one.
@@ -92,6 +102,7 @@ impl TaskRecord {
             scopes: String::new(),
             has_tool_failed: false,
             refusals: BTreeMap::new(),
+            replay: None,
         }
     }
 
@@ -123,7 +134,8 @@ impl TaskRecord {
         let message = self.status_message.as_ref().map_or(0, String::len);
         let owner = self.owner.as_ref().map_or(0, String::len);
         let names = self.id.len() + self.tool.len() + self.scopes.len();
-        names + owner + message + texts + refusals + outcome
+        let replay = self.replay.as_ref().map_or(0, |it| it.bytes());
+        names + owner + message + texts + refusals + outcome + replay
     }
 
     /// Ends it. Whoever ends it first is right.
@@ -160,6 +172,49 @@ impl TaskRecord {
         self.questions.clear();
         self.answers.clear();
         self.refusals.clear();
+        self.replay = None;
+    }
+
+    /// Takes note of what the handler has asked or done. What has too much of that is not run again.
+    pub(super) fn note(&mut self, entry: Entry) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        let answers = self.answers.values().map(|it| it.get().len());
+        let answers: usize = answers.sum();
+        if let Some(replay) = &mut self.replay {
+            replay.note(entry);
+            if replay.bytes() + answers > MAX_BYTES {
+                self.replay = None;
+            }
+        }
+        true
+    }
+
+    /// Its process hands it over to another one.
+    pub(super) fn hand_over(&mut self) -> bool {
+        if let Some(replay) = &mut self.replay {
+            replay.hand_over();
+        }
+        !self.is_over()
+    }
+
+    /// Another process takes it over, or ends it where it cannot go on.
+    pub(super) fn take_over(&mut self) -> bool {
+        let goes_on = match &mut self.replay {
+            Some(replay) => replay.take_over(),
+            None => Err(Error::internal(ENDED)),
+        };
+        match goes_on {
+            Ok(()) => !self.is_over(),
+            Err(error) => self.finish(TaskOutcome::Error(ErrorObject::from(&error))),
+        }
+    }
+
+    /// The work is left to somebody else: whatever ends, nobody runs the handler again.
+    pub(super) fn leave(&mut self) -> bool {
+        self.replay = None;
+        !self.is_over()
     }
 
     /// Says more about how far it is.

@@ -1,6 +1,15 @@
-//! A call that runs on as a task: its progress, its questions, its end.
+//! A call that runs on as a task: its progress, its questions, its steps, its end.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::{Future, pending},
+    pin::pin,
+    slice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use oxmcp_protocol::{ErrorObject, InputRequest, Revision};
 use serde_json::value::{RawValue, to_raw_value};
@@ -12,27 +21,35 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    engine::{LEASE, Tasks, extend, extension_step},
+    engine::{LEASE, MAX_TTL, Tasks, extend, extension_step, unknown},
     legacy::{self, TaskSession},
-    record::{TaskOutcome, TaskRecord},
+    record::{ENDED, TaskOutcome, TaskRecord},
     store::StoredTask,
-    wire::{RESULT_TYPE, TaskState},
+    takeover::{Entry, Question, Run, Step, TaskReplay},
+    wire::{ID, RESULT_TYPE, TaskState},
 };
 use crate::{
     error::{Error, Result},
     logged::Logged,
-    server::{DetachableCall, Server, ToolResponse},
+    server::{DetachableCall, Known, Replay, Server, ToolResponse, known, question_digest},
     session::{
         connection::RequestContext,
-        handler::detached::{DetachedAnswer, DetachedProgress, DetachedWork},
+        handler::detached::{
+            DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork,
+        },
+        panics,
     },
     sync::Mutex,
 };
 
 /// The pause after a status message: those that come meanwhile become one.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The pause after the store has failed.
+/// The pause after the store has failed, and how often it is asked to keep that a step was done.
 const RETRY: Duration = Duration::from_secs(1);
+const MAX_STORED: usize = 3;
+/// What a task has come to whose process shuts down, where its handler must not run again.
+const SHUT_DOWN: &str = "the process that ran this task was shut down, and the task may have been done in part; see what was \
+                         done, then call the tool again";
 
 /// A call that runs on as a task.
 pub(super) struct RunningTask(Arc<Inner>);
@@ -52,11 +69,47 @@ struct Inner {
     /// The newest report of progress that was not told yet.
     report: Mutex<Option<DetachedProgress>>,
     reported: Notify,
+    /// The run of the handler. `None` where it must not run again.
+    run: Mutex<Option<Run>>,
+    /// Told whenever a step has ended.
+    step_ended: Notify,
+    /// Whether the handler runs, for one that runs again.
+    is_begun: AtomicBool,
+    /// Whether the work was left to somebody else.
+    is_left: AtomicBool,
+    /// Whether it is being handed over: what it asks stays.
+    is_handed_over: AtomicBool,
 }
 
 impl RunningTask {
     pub(super) fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// Leaves the work to somebody else: nobody runs the handler again, whatever ends.
+    pub(super) async fn leave(&self) -> Result<()> {
+        let inner = &self.0;
+        let (tasks, id) = (&inner.tasks, &inner.id);
+        let left = tasks.change_quietly(id, inner.epoch, TaskRecord::leave);
+        left.await?.ok_or_else(over)?;
+        *inner.run.lock() = None;
+        inner.is_left.store(true, Ordering::Relaxed);
+        match tasks.renew(id, inner.epoch, MAX_TTL).await? {
+            true => Ok(()),
+            false => Err(over()),
+        }
+    }
+
+    /// Lets the handler run without its request.
+    fn detach(&self, call: DetachableCall) -> Result<()> {
+        let inner = Arc::clone(&self.0);
+        let cancel = CancellationToken::new();
+        let rest = call.detach(Arc::new(Self(Arc::clone(&inner))), cancel.clone());
+        let rest =
+            rest.map_err(|_| Error::internal("the call cannot go on without its request"))?;
+        inner.is_begun.store(true, Ordering::Relaxed);
+        tokio::spawn(inner.drive(rest, cancel));
+        Ok(())
     }
 }
 
@@ -68,26 +121,67 @@ pub(super) async fn start(
     call: DetachableCall,
 ) -> Result<ToolResponse> {
     let asked = cx.parts().task.get();
-    let task = tasks.create(cx, tool, asked.and_then(|it| it.ttl)).await?;
+    let replay = call.to_stored()?;
+    let replay = replay.map(|stored| TaskReplay::new(stored, known(cx)));
+    let ttl = asked.and_then(|it| it.ttl);
+    let task = tasks.create(cx, tool, ttl, replay).await?;
     let epoch = tasks.claim(&task.id).await?;
     let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
-    let inner = Arc::new(Inner {
-        tasks: Arc::clone(tasks),
-        server: cx.server()?,
-        id: task.id.clone(),
-        revision: task.revision,
-        epoch,
-        step: extension_step(&task),
-        session: asked.map(|_| TaskSession::of(cx)),
-        report: Mutex::default(),
-        reported: Notify::new(),
-    });
-    let cancel = CancellationToken::new();
-    let work = Arc::new(RunningTask(Arc::clone(&inner)));
-    let rest = call.detach(work, cancel.clone());
-    let rest = rest.map_err(|_| Error::internal("the call cannot go on without its request"))?;
-    tokio::spawn(inner.drive(rest, cancel));
+    let run = task.replay.as_ref().map(|it| it.first_run());
+    let session = asked.map(|_| TaskSession::of(cx));
+    let inner = Inner::new(tasks, cx.server()?, &task, (epoch, run, session));
+    RunningTask(Arc::clone(&inner)).detach(call)?;
+    inner.note_late(known(cx)).await;
     answer(cx, &task)
+}
+
+/// Goes on with a task of another process, by running its handler from the top.
+pub(super) async fn resume(
+    tasks: &Arc<Tasks>,
+    server: &Server,
+    task: &TaskRecord,
+    epoch: u64,
+) -> Result<()> {
+    let Some(replay) = &task.replay else {
+        return Ok(());
+    };
+    let run = Some(replay.next_run());
+    let inner = Inner::new(tasks, server.clone(), task, (epoch, run, None));
+    let again = Replay {
+        tool: &task.tool,
+        revision: task.revision,
+        owner: task.owner.as_deref(),
+        extension: ID,
+        work: Arc::new(RunningTask(Arc::clone(&inner))),
+    };
+    let called = match replay.call().replay(server, again) {
+        Ok(called) => called,
+        Err(error) => return inner.fail(&error).await,
+    };
+    tokio::spawn(async move {
+        // The layer of the tool detaches the handler, and is done.
+        let ended = panics::flatten(panics::catch(called).await);
+        if !inner.is_begun.load(Ordering::Relaxed) {
+            let unlike = || Error::internal("the tool does not run as a task any more");
+            let error = ended.err().unwrap_or_else(unlike);
+            inner.logged(inner.fail(&error).await);
+        }
+    });
+    Ok(())
+}
+
+/// Detaches a handler that runs again. Its answer is the one that its client has had, for the layers around it.
+pub(super) async fn go_on(
+    work: &RunningTask,
+    cx: &RequestContext,
+    call: DetachableCall,
+) -> Result<ToolResponse> {
+    let found = work.0.tasks.load(work.id()).await?.ok_or_else(unknown)?;
+    if call.to_stored()?.is_none() {
+        return Err(Error::internal(ENDED));
+    }
+    work.detach(call)?;
+    answer(cx, &found.task)
 }
 
 /// Makes a task of a call that is done, and returns its answer.
@@ -98,7 +192,7 @@ pub(super) async fn keep(
     done: Result<ToolResponse>,
 ) -> Result<ToolResponse> {
     let outcome = outcome(done, cx.revision());
-    let task = tasks.create(cx, tool, None).await?;
+    let task = tasks.create(cx, tool, None, None).await?;
     let server = cx.server()?;
     let ended = tasks.change(&server, &task.id, |task| task.finish(outcome.clone()));
     let ended = ended.await?;
@@ -122,34 +216,75 @@ fn outcome(ended: Result<ToolResponse>, revision: Revision) -> TaskOutcome {
 }
 
 impl Inner {
-    /// Runs the rest of the call, until it ends, somebody else ends the task, or its lease is lost.
+    fn new(
+        tasks: &Arc<Tasks>,
+        server: Server,
+        task: &TaskRecord,
+        (epoch, run, session): (u64, Option<Run>, Option<TaskSession>),
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            tasks: Arc::clone(tasks),
+            server,
+            id: task.id.clone(),
+            revision: task.revision,
+            epoch,
+            step: extension_step(task),
+            session,
+            report: Mutex::default(),
+            reported: Notify::new(),
+            run: Mutex::new(run),
+            step_ended: Notify::new(),
+            is_begun: AtomicBool::new(false),
+            is_left: AtomicBool::new(false),
+            is_handed_over: AtomicBool::new(false),
+        })
+    }
+
+    /// Runs the rest of the call, until it ends, somebody else ends the task, its lease is lost, or it is handed over.
     async fn drive(
         self: Arc<Self>,
         rest: impl Future<Output = Result<ToolResponse>> + Send,
         cancel: CancellationToken,
     ) {
+        let _running = self.tasks.local.count();
         // On a task of its own, so that a handler that blocks its thread for a while keeps its lease. Dropped, it ends.
         let mut lease = JoinSet::new();
         lease.spawn(Arc::clone(&self).keep_lease());
-        let mut rest = pin!(rest);
-        let ended = tokio::select! {
-            biased;
-            ended = &mut rest => ended,
-            () = async {
-                tokio::select! {
-                    () = self.until_over() => {}
-                    _ = lease.join_next() => {}
+        let ended = {
+            let mut rest = pin!(rest);
+            tokio::select! {
+                biased;
+                ended = &mut rest => Some(ended),
+                () = async {
+                    tokio::select! {
+                        () = self.until_over() => {}
+                        _ = lease.join_next() => {}
+                    }
+                } => {
+                    // It ends within its grace, and what it comes to then is nobody's.
+                    cancel.cancel();
+                    drop(rest.await);
+                    return;
                 }
-            } => {
-                // It ends within its grace, and what it comes to then is nobody's.
-                cancel.cancel();
-                drop(rest.await);
-                return;
+                () = self.report() => return,
+                () = self.until_handed_over() => None,
             }
-            () = self.report() => return,
         };
+        match ended {
+            Some(ended) => self.end(ended).await,
+            None => {
+                // The handler is gone, as if its process were: it was not cancelled.
+                lease.shutdown().await;
+                self.logged(self.hand_over().await);
+            }
+        }
+    }
+
+    /// The handler has ended.
+    async fn end(&self, ended: Result<ToolResponse>) {
         self.tell_progress().await;
-        let outcome = outcome(ended, self.revision);
+        let whole = self.run.lock().as_ref().map_or(Ok(()), Run::check_whole);
+        let outcome = outcome(whole.and(ended), self.revision);
         let mut finished = self.change(|task| task.finish(outcome.clone())).await;
         if let Err(error) = finished {
             // What is too large for the store can still be said to be so.
@@ -159,6 +294,59 @@ impl Inner {
         if let Some(Some(task)) = self.logged(finished) {
             self.tell_status(&task).await;
         }
+    }
+
+    async fn fail(&self, error: &Error) -> Result<()> {
+        let failed = TaskOutcome::Error(ErrorObject::from(error));
+        self.change(|task| task.finish(failed.clone()))
+            .await
+            .map(drop)
+    }
+
+    /// Waits until the task is to be handed over and can be. One whose handler must not run again may end until the last moment,
+    /// and fails then.
+    async fn until_handed_over(&self) {
+        let local = &self.tasks.local;
+        local.closing.cancelled().await;
+        let may_run_again = self.run.lock().is_some();
+        if self.is_left.load(Ordering::Relaxed) || may_run_again {
+            self.until_between_steps().await;
+            self.is_handed_over.store(true, Ordering::Relaxed);
+            return;
+        }
+        local.cut.cancelled().await;
+        if self.is_left.load(Ordering::Relaxed) {
+            return;
+        }
+        self.logged(self.fail(&Error::internal(SHUT_DOWN)).await);
+        pending::<()>().await;
+    }
+
+    /// Waits for the end of a step that must not be cut off, until the last moment.
+    async fn until_between_steps(&self) {
+        loop {
+            let is_in_step = self.run.lock().as_ref().is_some_and(Run::is_in_step);
+            if !is_in_step {
+                return;
+            }
+            tokio::select! {
+                () = self.step_ended.notified() => {}
+                () = self.tasks.local.cut.cancelled() => return,
+            }
+        }
+    }
+
+    /// Gives the lease up, so that another process takes the task over at once.
+    async fn hand_over(&self) -> Result<()> {
+        if self.is_left.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (tasks, id) = (&self.tasks, &self.id);
+        let handed_over = tasks.change_quietly(id, self.epoch, TaskRecord::hand_over);
+        if handed_over.await?.is_some() {
+            tasks.renew(id, self.epoch, Duration::ZERO).await?;
+        }
+        Ok(())
     }
 
     /// Tells the session that has made the task how far it is, where that is another status.
@@ -191,7 +379,10 @@ impl Inner {
     async fn keep_lease(self: Arc<Self>) {
         loop {
             sleep(LEASE / 3).await;
-            let renewed = timeout(LEASE / 3, self.tasks.renew(&self.id, self.epoch)).await;
+            let is_left = self.is_left.load(Ordering::Relaxed);
+            let lease = if is_left { MAX_TTL } else { LEASE };
+            let renewed = self.tasks.renew(&self.id, self.epoch, lease);
+            let renewed = timeout(LEASE / 3, renewed).await;
             // Where the store does not answer, it is asked again: it knows whether the lease holds.
             if let Ok(Ok(false)) = renewed {
                 return;
@@ -245,45 +436,178 @@ impl Inner {
         }
     }
 
+    /// What the handler has asked and done is stored, unless it must not run again.
+    ///
+    /// # Errors
+    /// Where it cannot be stored, and where the task is over or somebody else's.
+    async fn note(&self, entries: &[Entry]) -> Result<()> {
+        let note = |task: &mut TaskRecord| {
+            let notes = entries.iter().map(|it| task.note(it.clone()));
+            notes.fold(false, |any, one| any | one)
+        };
+        let noted = self.tasks.change_quietly(&self.id, self.epoch, note);
+        let noted = noted.await?.ok_or_else(over)?;
+        self.forget_run(&noted);
+        Ok(())
+    }
+
+    /// A task that has too much to be stored is not run again.
+    fn forget_run(&self, task: &TaskRecord) {
+        if task.replay.is_none() && self.run.lock().take().is_some() {
+            tracing::warn!(
+                "the handler of a task has asked and done too much to be run again: where its process ends, the task fails"
+            );
+        }
+    }
+
+    /// Stores what the handler has done while its task was made.
+    async fn note_late(&self, known: Vec<Known>) {
+        let late = match &mut *self.run.lock() {
+            Some(run) => run.absorb(known),
+            None => return,
+        };
+        if !late.is_empty() {
+            self.logged(self.note(&late).await);
+        }
+    }
+
+    /// Ends the task where its handler does not do what it did before.
+    async fn held_against_run<T>(&self, reached: Result<T>) -> Result<T> {
+        if let Err(error) = &reached {
+            self.logged(self.fail(error).await);
+        }
+        reached
+    }
+
+    async fn begin_step(
+        self: Arc<Self>,
+        key: String,
+        is_idempotent: bool,
+    ) -> Result<Option<Box<RawValue>>> {
+        let reached = match &mut *self.run.lock() {
+            Some(run) => run.step(&key, is_idempotent),
+            None => return Ok(None),
+        };
+        match self.held_against_run(reached).await? {
+            Step::Done(result) => Ok(Some(result)),
+            Step::Begins(entry) => self.note(&[entry]).await.map(|()| None),
+        }
+    }
+
+    async fn end_step(self: Arc<Self>, key: String, result: Option<Box<RawValue>>) {
+        let ended = match &*self.run.lock() {
+            Some(run) => run.step_ended(&key, result),
+            None => return,
+        };
+        if let Some(ended) = ended {
+            // It was done, and nothing changes that: a store that fails is asked again, and at last the handler goes on.
+            for _ in 0..MAX_STORED {
+                let noted = self.note(slice::from_ref(&ended)).await;
+                if noted.as_ref().map_or_else(Error::is_cancelled, |()| true) {
+                    break;
+                }
+                self.logged(noted);
+                sleep(RETRY).await;
+            }
+            self.set(&ended, false);
+        }
+        self.step_ended.notify_one();
+    }
+
     async fn ask(self: Arc<Self>, key: String, question: InputRequest) -> Result<Box<RawValue>> {
-        let question = to_raw_value(&question)
-            .map_err(|error| Error::misuse(format!("the question {key:?} is no JSON: {error}")))?;
-        let mut asked = None;
-        self.change(|task| {
-            asked = task.ask(question.clone());
-            asked.is_some()
-        })
-        .await?;
-        let Some(asked) = asked else {
-            return Err(Error::limit("the task is over, or asks too much at once"));
+        let digest = question_digest(&key, &question, self.revision)?;
+        let reached = self
+            .run
+            .lock()
+            .as_mut()
+            .map(|run| run.question(&key, &digest));
+        let reached = match reached {
+            Some(reached) => Some(self.held_against_run(reached).await?),
+            None => None,
+        };
+        let (entry, asked) = match reached {
+            Some(Question {
+                answer: Some(answer),
+                ..
+            }) => return Ok(answer),
+            Some(Question { entry, wire, .. }) => (Some(entry), wire),
+            None => (None, None),
+        };
+        let wire = match asked {
+            Some(wire) => wire,
+            None => self.put(&key, &question, entry.as_ref()).await?,
         };
         let question = OpenQuestion {
-            task: Arc::clone(&self),
-            key: asked,
+            task: self,
+            entry,
+            wire,
+            is_answered: false,
         };
         question.answer().await
     }
+
+    /// Asks a question. Returns the key that the task has for it.
+    async fn put(
+        &self,
+        key: &str,
+        question: &InputRequest,
+        entry: Option<&Entry>,
+    ) -> Result<String> {
+        let question = to_raw_value(question)
+            .map_err(|error| Error::misuse(format!("the question {key:?} is no JSON: {error}")))?;
+        let mut asked = None;
+        let changed = self
+            .change(|task| {
+                asked = task.ask(question.clone());
+                if let Some(entry) = entry.filter(|_| asked.is_some()) {
+                    task.note(entry.asked_as(asked.clone()));
+                }
+                asked.is_some()
+            })
+            .await?;
+        let (Some(task), Some(wire)) = (changed, asked) else {
+            return Err(Error::limit("the task is over, or asks too much at once"));
+        };
+        if let Some(entry) = entry {
+            self.set(&entry.asked_as(Some(wire.clone())), true);
+            self.forget_run(&task);
+        }
+        Ok(wire)
+    }
+
+    fn set(&self, entry: &Entry, is_open: bool) {
+        if let Some(run) = &mut *self.run.lock() {
+            run.set(entry, is_open);
+        }
+    }
 }
 
-/// A question that waits for its answer. Dropped, it is taken back.
+fn over() -> Error {
+    Error::cancelled("the task is over, or another process runs it")
+}
+
+/// A question that waits for its answer. Dropped before that, it is taken back.
 struct OpenQuestion {
     task: Arc<Inner>,
-    key: String,
+    /// The question among what the handler asks and does, where it may run again.
+    entry: Option<Entry>,
+    wire: String,
+    is_answered: bool,
 }
 
 impl OpenQuestion {
-    async fn answer(&self) -> Result<Box<RawValue>> {
+    async fn answer(mut self) -> Result<Box<RawValue>> {
         loop {
             let found = self.task.tasks.load(&self.task.id).await?;
             let found = found.filter(|it| !it.task.is_over());
             let Some(StoredTask { task, revision, .. }) = found else {
                 return Err(Error::cancelled("the task that asked is over"));
             };
-            if let Some(answer) = task.answers.get(&self.key) {
-                return Ok(answer.clone());
-            }
-            if let Some(refusal) = task.refusals.get(&self.key) {
-                return Err(refusal.clone().into());
+            let answer = task.answers.get(&self.wire).cloned().map(Ok);
+            let refusal = || task.refusals.get(&self.wire).cloned().map(Err);
+            if let Some(answer) = answer.or_else(refusal) {
+                self.is_answered = true;
+                return answer.map_err(Error::from);
             }
             self.task.tasks.changed(&self.task.id, revision).await?;
         }
@@ -292,11 +616,31 @@ impl OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        let (task, key) = (Arc::clone(&self.task), self.key.clone());
+        let (task, wire) = (Arc::clone(&self.task), self.wire.clone());
+        let may_run_again = task.run.lock().is_some();
+        let entry = self.entry.take().filter(|_| may_run_again);
+        if let (Some(entry), true) = (&entry, self.is_answered) {
+            // The answer stays for another run.
+            return task.set(&entry.asked_as(Some(wire)), false);
+        }
+        if task.is_handed_over.load(Ordering::Relaxed) {
+            return;
+        }
+        let entry = entry.map(|it| it.asked_as(None));
+        if let Some(entry) = &entry {
+            task.set(entry, false);
+        }
         // The runtime that ends takes the task with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                task.logged(task.change(|task| task.withdraw(&key)).await);
+                let withdraw = |task: &mut TaskRecord| {
+                    let is_withdrawn = task.withdraw(&wire);
+                    entry.iter().for_each(|it| {
+                        task.note(it.clone());
+                    });
+                    is_withdrawn
+                };
+                task.logged(task.change(withdraw).await);
             });
         }
     }
@@ -310,6 +654,14 @@ impl DetachedWork for RunningTask {
 
     fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer {
         Box::pin(Arc::clone(&self.0).ask(key, question))
+    }
+
+    fn step(&self, key: String, is_idempotent: bool) -> DetachedStep {
+        Box::pin(Arc::clone(&self.0).begin_step(key, is_idempotent))
+    }
+
+    fn step_ended(&self, key: String, result: Option<Box<RawValue>>) -> DetachedStepEnd {
+        Box::pin(Arc::clone(&self.0).end_step(key, result))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 
 /// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile, so several handles to one store
 /// may be at work at once. A call that runs as a task leases it and renews the lease; where a process has died, another that has
-/// the store [finds](Self::orphans) its tasks and ends them as failed.
+/// the store [finds](Self::orphans) its tasks and goes on with them, or ends them as failed. What that needs is in the record
+/// ([`TaskRecord::replay`]): a store keeps the record as it is, and knows nothing of it.
 ///
 /// A task is made and read by its id, which is a secret of its owner: a store must not show it. It is gone when
 /// [`ttl_ms`](TaskRecord::ttl_ms) is over, by the store's own clock, counted from when it was made.
@@ -79,6 +80,8 @@ pub trait TaskStore: Send + Sync + 'static {
 
     /// Makes the lease of this epoch last for `lease` from now on. Returns whether it still is the task's newest and held until
     /// now; a lease that has run out cannot be renewed. The revision stays.
+    ///
+    /// A `lease` of no time ends it: when this returns, the task is an [orphan](Self::orphans), and whoever claims it gets it.
     ///
     /// # Errors
     /// Where the store cannot be asked.

@@ -1,6 +1,6 @@
 //! Tools whose calls become tasks.
 
-use std::future::ready;
+use std::future::{Future, ready};
 
 use oxmcp_protocol::{ErrorCode, Revision, TaskSupport, Tool as Definition};
 use tokio::time::sleep;
@@ -9,7 +9,7 @@ use super::{
     engine::Tasks,
     legacy::has_tasks,
     policy::TaskPolicy,
-    running::{RunningTask, keep, start},
+    running::{RunningTask, go_on, keep, start},
     wire::ID,
 };
 use crate::{
@@ -37,6 +37,21 @@ pub trait TaskTool {
     /// ```
     #[must_use]
     fn task(self, policy: TaskPolicy) -> Self;
+
+    /// Forbids to run the handler of a task again. Where its process ends, the task fails then, and the error says that it may have
+    /// been done in part. Without this another process that has the same store runs the handler from the top, with the
+    /// answers that it has had and the results of its [steps](crate::RequestContext::step).
+    ///
+    /// It is for handlers that hold what is only in their process: a connection, a lock, a child.
+    ///
+    /// ```
+    /// use oxmcp::{Tool, tasks::{TaskPolicy, TaskTool}};
+    ///
+    /// let play = Tool::new("play", "Play a game", || async { "won" }).task(TaskPolicy::Required).task_live();
+    /// # let _ = play;
+    /// ```
+    #[must_use]
+    fn task_live(self) -> Self;
 }
 
 impl TaskTool for Tool {
@@ -52,6 +67,10 @@ impl TaskTool for Tool {
         };
         tool.requires(ID).layer(move |call| run(call, policy))
     }
+
+    fn task_live(self) -> Self {
+        self.live()
+    }
 }
 
 /// Says in the list of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
@@ -62,11 +81,22 @@ fn set_support(entry: &mut Definition, support: TaskSupport) {
 
 /// What a handler knows of the task that its call has become.
 pub trait TaskContext {
-    /// The id of the task. `None` while the call is none.
-    ///
-    /// A handler that leaves the work to somebody else hands it on, and waits: the work is
-    /// [completed](super::TaskControl::complete) under this id. Where the process ends in which the handler waits, the task fails.
+    /// The id of the task. `None` while the call is none. To hand it on to whoever does the work, [leave](Self::leave_task) the task.
     fn task_id(&self) -> Option<String>;
+
+    /// Leaves the work to somebody else, who [completes](super::TaskControl::complete) the task under this id. `None` while the call is
+    /// none.
+    ///
+    /// From then on nobody runs the handler again. It hands the id on, and waits: it is cancelled when the task is completed, and
+    /// what it returns before that ends the task. Where its process ends, the task goes on without it, until it is completed or its
+    /// [`ttl`](super::Tasks::ttl) is over.
+    ///
+    /// # Errors
+    /// Where the store fails, and where the task is over.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the task may be left or not.
+    fn leave_task(&self) -> impl Future<Output = Result<Option<String>>> + Send;
 }
 
 impl TaskContext for RequestContext {
@@ -74,10 +104,22 @@ impl TaskContext for RequestContext {
         let work = self.detached_work::<RunningTask>()?;
         Some(work.id().to_owned())
     }
+
+    async fn leave_task(&self) -> Result<Option<String>> {
+        let Some(work) = self.detached_work::<RunningTask>() else {
+            return Ok(None);
+        };
+        work.leave().await?;
+        Ok(Some(work.id().to_owned()))
+    }
 }
 
 async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     let cx = call.context().clone();
+    if let Some(work) = cx.detached_work::<RunningTask>() {
+        // It has no request: its task was taken over.
+        return go_on(&work, &cx, call.detachable()).await;
+    }
     if cx.parts().task.get().is_some() {
         let tool = call.tool().to_owned();
         return start(&Tasks::of(&cx)?, &cx, &tool, call.detachable()).await;

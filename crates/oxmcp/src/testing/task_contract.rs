@@ -59,6 +59,7 @@ where
     one_lease_holds(new().await).await?;
     lost_leases_are_fenced(new().await).await?;
     lapsed_leases_stay_so(new().await).await?;
+    leases_can_be_given_up(new().await).await?;
     orphans_are_found(new().await).await?;
     owners_are_listed(new().await).await?;
     expired_is_gone(new().await).await
@@ -325,6 +326,31 @@ async fn lapsed_leases_stay_so<S: TaskStore>(store: Handles<S>) -> Result<()> {
     match store.one.renew(&id, lapsed, LONG).await? {
         true => Err(broken(RULE, "it is")),
         false => Ok(()),
+    }
+}
+
+async fn leases_can_be_given_up<S: TaskStore>(store: Handles<S>) -> Result<()> {
+    const RULE: &str = "a lease that is renewed for no time is over";
+    let created = task()?;
+    let id = created.id.clone();
+    store.one.create(created).await?;
+    let held = store.one.claim(&id, LONG).await?;
+    let held = held.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    if !store.one.renew(&id, held, Duration::ZERO).await? {
+        return Err(broken(RULE, "a lease that holds is not renewed"));
+    }
+    if !store.other.orphans(usize::MAX).await?.contains(&id) {
+        return Err(broken(RULE, "the task is not found as an orphan"));
+    }
+    if store.one.renew(&id, held, LONG).await? {
+        return Err(broken(RULE, "it is renewed afterwards"));
+    }
+    match store.other.claim(&id, LONG).await? {
+        Some(next) if next > held => Ok(()),
+        next => Err(broken(
+            RULE,
+            format!("{next:?} follows epoch {held} when it is claimed"),
+        )),
     }
 }
 

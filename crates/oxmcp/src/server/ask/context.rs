@@ -7,8 +7,8 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses, Root,
-    internal::Project,
+    CreateMessageParams, CreateMessageResult, ElicitFormParams, InputRequest, InputResponses,
+    Revision, Root, internal::Project,
 };
 use oxmcp_schema::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -239,6 +239,9 @@ impl RequestContext {
     /// a client that never comes back with the answers leaves undone what was to follow. Nor is a step a lock: a client can
     /// send the same answers twice, and then what follows the last question is done twice.
     ///
+    /// In a [task](crate::tasks) it is stored that a step has begun, and what it came to, so that another process can go on: one that
+    /// has begun and not ended fails the task then, unless it is [idempotent](Self::step_idempotent).
+    ///
     /// ```
     /// use oxmcp::{JsonSchema, RequestContext, ToolError};
     ///
@@ -291,18 +294,87 @@ impl RequestContext {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let key = key.into();
+        self.run_step(key.into(), false, f).await
+    }
+
+    /// The same as [`step`](Self::step) for what may be done twice: a request that sets a value, say, or one with a key of its own
+    /// by which the other side knows it again.
+    ///
+    /// It makes a difference in [tasks](crate::tasks): where the process of a task ends in the middle of a step, another process
+    /// runs an idempotent one again, and fails the task for any other, since nobody knows whether it was done.
+    ///
+    /// ```
+    /// # use oxmcp::RequestContext;
+    /// # async fn write_file(_text: &str) -> u64 { 7 }
+    /// async fn save(cx: RequestContext) -> oxmcp::Result<u64> {
+    ///     // Written twice, it is the same file.
+    ///     cx.step_idempotent("write", || write_file("the report")).await
+    /// }
+    /// # let _ = oxmcp::Tool::new("save", "Save the report", save);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`step`](Self::step).
+    ///
+    /// # Cancel safety
+    /// As for [`step`](Self::step).
+    pub async fn step_idempotent<T, F, Fut>(&self, key: impl Into<String>, f: F) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = T>,
+    {
+        self.try_step_idempotent(key, || async { Ok(f().await) })
+            .await
+    }
+
+    /// The same for what can fail. A failure is not remembered.
+    ///
+    /// # Errors
+    /// Those of [`step`](Self::step), and those of the function.
+    ///
+    /// # Cancel safety
+    /// As for [`step`](Self::step).
+    pub async fn try_step_idempotent<T, E, F, Fut>(
+        &self,
+        key: impl Into<String>,
+        f: F,
+    ) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        self.run_step(key.into(), true, f).await
+    }
+
+    async fn run_step<T, E, F, Fut>(&self, key: String, is_idempotent: bool, f: F) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
         let journal = Journal::of(self.parts());
         if journal.is_suspended() {
             return Err(Error::suspended().into());
         }
-        if let Some(value) = journal.step(&key) {
+        if let Some(value) = detach::begin_step(self, &journal, &key, is_idempotent).await? {
             let read = serde_json::from_str(value.get());
             return read.map_err(|error| unfit(&key, "read", error).into());
         }
-        let value = f().await?;
+        let value = match f().await {
+            Ok(value) => value,
+            Err(error) => {
+                journal.fail_step(&key);
+                detach::end_step(self, &key, None).await;
+                return Err(error);
+            }
+        };
         let text = to_raw_value(&value).map_err(|error| unfit(&key, "remembered", error))?;
-        journal.record_step(&key, text);
+        journal.record_step(&key, text.clone());
+        detach::end_step(self, &key, Some(text)).await;
         Ok(value)
     }
 
@@ -385,17 +457,34 @@ fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
     let mut request = request?;
     request.fit_capabilities(cx.client_capabilities(), cx.revision());
     check::question(&request, cx.client_capabilities(), cx.revision())?;
-    // What the client does not get to see makes no other question of it.
-    let mut shown = request.clone();
-    shown.project(cx.revision());
-    let json = shown.to_json().map_err(|error| {
-        Error::misuse(format!("the question {key:?} is no JSON: {error}")).with_source(error)
-    })?;
+    let digest = digest(&key, &request, cx.revision())?;
     Ok(Ready {
         key,
         request,
-        digest: Digest::of(&json),
+        digest,
     })
+}
+
+fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Digest> {
+    // What the client does not get to see makes no other question of it.
+    let mut shown = request.clone();
+    shown.project(revision);
+    let json = shown.to_json().map_err(|error| {
+        Error::misuse(format!("the question {key:?} is no JSON: {error}")).with_source(error)
+    })?;
+    Ok(Digest::of(&json))
+}
+
+/// The digest of a question under this key: the same for the same question as its client sees it.
+///
+/// # Errors
+/// Where it is no JSON.
+pub(crate) fn question_digest(
+    key: &str,
+    request: &InputRequest,
+    revision: Revision,
+) -> Result<String> {
+    digest(key, request, revision).map(|digest| digest.as_str().to_owned())
 }
 
 /// The answer, where it is known.

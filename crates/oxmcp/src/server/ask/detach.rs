@@ -1,13 +1,14 @@
-//! Contexts of handlers that can be detached from their requests, with the journal of the request.
+//! Contexts of handlers that can be detached from their requests, with the journal of the request, and of handlers that run again
+//! without one.
 
 use std::{future::ready, sync::Arc};
 
-use oxmcp_protocol::InputRequest;
+use oxmcp_protocol::{InputRequest, InputResponses};
 use serde_json::value::RawValue;
 
 use super::{
     check,
-    journal::Journal,
+    journal::{Journal, Known, Mode, RoundRequest},
     returned::{Ask, ask_until_done},
 };
 use crate::{
@@ -36,6 +37,61 @@ pub(crate) fn detachable(request: &RequestContext) -> RequestContext {
 /// Whether the handler of a request has asked what its client is to answer with the next round.
 pub(crate) fn is_suspended(request: &RequestContext) -> bool {
     Journal::find(request).is_some_and(|journal| journal.is_suspended())
+}
+
+/// What the handler of a request has asked and done so far, for another run of it.
+pub(crate) fn known(request: &RequestContext) -> Vec<Known> {
+    Journal::find(request).map_or_else(Vec::new, |journal| journal.known())
+}
+
+/// What the handler of a request was given that asks by a [`Reply`](crate::Reply): the state and the responses. `None` of any other.
+pub(crate) fn reply_input(request: &RequestContext) -> Option<(Option<String>, InputResponses)> {
+    Journal::find(request)?.reply()
+}
+
+/// Begins the journal of a handler that runs again, detached from its request. `reply` is what [`reply_input`] gave.
+pub(crate) fn begin_again(
+    parts: &ContextParts,
+    request: RoundRequest,
+    reply: Option<(Option<String>, InputResponses)>,
+) {
+    let (mode, responses) = match reply {
+        Some((state, responses)) => (Mode::Reply(state), responses),
+        None if parts.peer.revision.is_modern() => (Mode::Rounds(request), InputResponses::new()),
+        None => (Mode::LiveSession, InputResponses::new()),
+    };
+    Journal::of(parts).begin(mode, None, responses);
+}
+
+/// Begins a step, unless it was done before: then this is what it came to.
+///
+/// # Errors
+/// Where it must not run.
+pub(super) async fn begin_step(
+    cx: &RequestContext,
+    journal: &Journal,
+    key: &str,
+    is_idempotent: bool,
+) -> Result<Option<Box<RawValue>>> {
+    if let Some(done) = journal.step(key) {
+        journal.reach_step(key, is_idempotent);
+        return Ok(Some(done));
+    }
+    if let Some(work) = cx.parts().detached.get()
+        && let Some(done) = work.step(key.to_owned(), is_idempotent).await?
+    {
+        journal.record_step(key, done.clone());
+        return Ok(Some(done));
+    }
+    journal.reach_step(key, is_idempotent);
+    Ok(None)
+}
+
+/// Ends a step.
+pub(super) async fn end_step(cx: &RequestContext, key: &str, result: Option<Box<RawValue>>) {
+    if let Some(work) = cx.parts().detached.get() {
+        work.step_ended(key.to_owned(), result).await;
+    }
 }
 
 /// Asks what a detached handler wants to know.

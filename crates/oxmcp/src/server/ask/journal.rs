@@ -32,6 +32,48 @@ struct State {
     asked: Vec<(String, Digest)>,
     /// The questions that the client is to be asked.
     open: InputRequests,
+    /// The questions and steps of this run, in order.
+    reached: Vec<Reached>,
+}
+
+/// A question or a step that the handler has reached in this run.
+#[derive(Debug)]
+struct Reached {
+    key: String,
+    kind: Kind,
+    /// Whether a step was running when it began.
+    overlaps: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Question(Digest),
+    Step {
+        is_idempotent: bool,
+        has_failed: bool,
+    },
+}
+
+/// What is known of a question or a step of a handler, for another run of it.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) key: String,
+    pub(crate) fact: Fact,
+    /// Whether it began while a step was running, so that its place among the others says nothing.
+    pub(crate) overlaps: bool,
+}
+
+/// How far a question or a step of a handler is.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    /// A question of this digest has this answer.
+    Answered(String, Box<RawValue>),
+    /// A step has this result.
+    Done(Box<RawValue>),
+    /// A step has begun.
+    Begun { is_idempotent: bool },
+    /// A step has failed, and may be tried again.
+    Failed,
 }
 
 /// The way in which the questions of a handler are put.
@@ -125,7 +167,10 @@ impl Journal {
                 )));
             }
             Some(_) => {}
-            None => state.asked.push((key.to_owned(), question.clone())),
+            None => {
+                state.asked.push((key.to_owned(), question.clone()));
+                state.reach(key, Kind::Question(question.clone()));
+            }
         }
         let known = state.record.answers.iter().find(|it| it.key == key);
         if let Some(answer) = known {
@@ -183,6 +228,82 @@ impl Journal {
         state.record.steps.push((key.to_owned(), value));
     }
 
+    /// The handler has come to a step, which runs now or was done before.
+    pub(super) fn reach_step(&self, key: &str, is_idempotent: bool) {
+        let mut state = self.0.lock();
+        for reached in &mut state.reached {
+            if let Kind::Step { has_failed, .. } = &mut reached.kind
+                && reached.key == key
+            {
+                *has_failed = false;
+                return;
+            }
+        }
+        let has_failed = false;
+        state.reach(
+            key,
+            Kind::Step {
+                is_idempotent,
+                has_failed,
+            },
+        );
+    }
+
+    /// A step has failed.
+    pub(super) fn fail_step(&self, key: &str) {
+        let mut state = self.0.lock();
+        for reached in &mut state.reached {
+            if let Kind::Step { has_failed, .. } = &mut reached.kind
+                && reached.key == key
+            {
+                *has_failed = true;
+            }
+        }
+    }
+
+    /// What a handler that asks by a [`Reply`](crate::Reply) was given. `None` of any other.
+    pub(super) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
+        let state = self.0.lock();
+        match &state.mode {
+            Mode::Reply(token) => Some((token.clone(), state.responses.clone())),
+            Mode::LiveSession | Mode::Rounds(_) => None,
+        }
+    }
+
+    /// What is known of the questions and steps so far: those of this run in order, and then what earlier rounds have left.
+    pub(super) fn known(&self) -> Vec<Known> {
+        let state = self.0.lock();
+        let reached = state.reached.iter().filter_map(|it| {
+            Some(Known {
+                key: it.key.clone(),
+                fact: state.fact(it)?,
+                overlaps: it.overlaps,
+            })
+        });
+        let mut known: Vec<_> = reached.collect();
+        let earlier = |key: &str, is_step: bool| {
+            !state
+                .reached
+                .iter()
+                .any(|it| it.key == key && is_step == matches!(it.kind, Kind::Step { .. }))
+        };
+        let steps = state.record.steps.iter();
+        let steps = steps.filter(|(key, _)| earlier(key, true));
+        let steps = steps.map(|(key, value)| (key, Fact::Done(value.clone())));
+        let answers = state.record.answers.iter();
+        let answers = answers.filter(|it| earlier(&it.key, false));
+        let answers = answers.map(|it| {
+            let fact = Fact::Answered(it.question.as_str().to_owned(), it.value.clone());
+            (&it.key, fact)
+        });
+        known.extend(steps.chain(answers).map(|(key, fact)| Known {
+            key: key.clone(),
+            fact,
+            overlaps: true,
+        }));
+        known
+    }
+
     /// The questions of a suspended handler, and the record that is sealed meanwhile. `None` where it is not suspended.
     pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
         let mut state = self.0.lock();
@@ -202,6 +323,47 @@ impl Journal {
             .answers
             .retain(|answer| find(&record.open, &answer.key).is_none());
         Some((open, record, request))
+    }
+}
+
+impl State {
+    fn reach(&mut self, key: &str, kind: Kind) {
+        let is_running = |it: &Reached| {
+            let begun = matches!(it.kind, Kind::Step { has_failed, .. } if !has_failed);
+            begun && !self.record.steps.iter().any(|(key, _)| *key == it.key)
+        };
+        let overlaps = self.reached.iter().any(is_running);
+        self.reached.push(Reached {
+            key: key.to_owned(),
+            kind,
+            overlaps,
+        });
+    }
+
+    /// `None` of a question without an answer.
+    fn fact(&self, reached: &Reached) -> Option<Fact> {
+        match &reached.kind {
+            Kind::Question(digest) => {
+                let mut answers = self.record.answers.iter();
+                let answer = answers.find(|it| it.key == reached.key && it.question == *digest)?;
+                let digest = digest.as_str().to_owned();
+                Some(Fact::Answered(digest, answer.value.clone()))
+            }
+            Kind::Step {
+                is_idempotent,
+                has_failed,
+            } => {
+                let mut steps = self.record.steps.iter();
+                let done = steps.find(|(key, _)| *key == reached.key);
+                Some(match done {
+                    Some((_, value)) => Fact::Done(value.clone()),
+                    None if *has_failed => Fact::Failed,
+                    None => Fact::Begun {
+                        is_idempotent: *is_idempotent,
+                    },
+                })
+            }
+        }
     }
 }
 

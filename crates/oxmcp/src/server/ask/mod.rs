@@ -13,7 +13,7 @@
 //! | `question.rs` | a question, several at once, and reading their answers |
 //! | `form.rs` | the form that asks for a type |
 //! | `check.rs` | checks of questions and answers |
-//! | `detach.rs` | contexts whose questions outlive the request |
+//! | `detach.rs` | contexts whose questions and steps outlive the request |
 //! | `live_session.rs` | questions as requests to the client |
 //! | `rounds.rs` | questions as the result of the request |
 //! | `journal.rs` | what a handler has asked, learned and done |
@@ -43,8 +43,11 @@ mod form_tests;
 #[cfg(test)]
 mod sealed_state_tests;
 
-pub(crate) use detach::{detachable, go_on_detached, is_suspended};
-pub(crate) use journal::RoundRequest;
+pub(crate) use context::question_digest;
+pub(crate) use detach::{
+    begin_again, detachable, go_on_detached, is_suspended, known, reply_input,
+};
+pub(crate) use journal::{Fact, Known, RoundRequest};
 pub use live_session::SessionCall;
 pub(crate) use live_session::ask_for_task;
 pub use question::{Asked, Question, Questions};

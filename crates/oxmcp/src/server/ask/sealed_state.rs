@@ -59,6 +59,10 @@ impl Digest {
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
         Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
     }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The request that a token is bound to: presented with any other, it does not open.

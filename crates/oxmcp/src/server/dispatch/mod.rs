@@ -10,6 +10,7 @@
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
 //! | `scopes.rs` | the scopes of access tokens that a request needs, by what it names |
 //! | `lists.rs` | lists of features, a page at a time |
+//! | `replay.rs` | a call of a tool that is made again without its client |
 //! | `session_hook.rs` | a function of the author that takes a session |
 //! | `recent.rs` | a cache for clients that say the same again and again |
 //!
@@ -21,6 +22,7 @@ mod identity;
 mod lists;
 mod lookup;
 mod recent;
+mod replay;
 mod requests;
 mod role;
 #[cfg(all(feature = "auth", feature = "http-server"))]
@@ -35,6 +37,7 @@ pub(super) use lookup::{call_by_name, complete, read_resource};
 pub(crate) use recent::RecentCache;
 #[cfg(test)]
 pub(super) use recent::{MAX_ENTRIES, MAX_KEY_BYTES};
+pub(crate) use replay::Replay;
 pub(crate) use role::ServerRole;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub(crate) use scopes::needed_scopes;

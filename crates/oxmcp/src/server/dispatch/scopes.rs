@@ -221,9 +221,9 @@ impl<'a> Named<'a> {
 
     /// What the caller does not see needs nothing: it is answered as if it did not exist, and the scopes of what does not exist
     /// would tell that it does.
-    fn of<T: Feature>(&self, feature: Option<&T>) -> ScopeSet {
+    fn of<T: Feature>(&self, feature: Option<&Arc<T>>) -> ScopeSet {
         let needed = feature.filter(|it| !it.access().scopes.is_empty());
-        let seen = needed.filter(|it| self.is_seen(*it));
+        let seen = needed.filter(|it| self.is_seen::<T>(it));
         seen.map_or_else(ScopeSet::new, |it| it.access().scopes.clone())
     }
 

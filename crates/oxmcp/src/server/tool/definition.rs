@@ -78,6 +78,8 @@ pub struct Tool {
     pub(super) layers: Vec<ErasedLayer>,
     /// The extensions that its server must have, by their identifiers.
     pub(super) requires: Vec<String>,
+    /// Whether a call of it, once it was begun, must not be made again without its client.
+    pub(super) is_live: bool,
     /// The first mistake.
     pub(super) mistake: Option<Error>,
 }
@@ -187,6 +189,7 @@ impl Tool {
             handler,
             validated: true,
             spawned: false,
+            is_live: false,
             access: Access::default(),
             ask_mode,
             layers: Vec::new(),
@@ -314,6 +317,12 @@ impl Tool {
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
+        self
+    }
+
+    /// A call of it must not be made again without its client.
+    pub(crate) fn live(mut self) -> Self {
+        self.is_live = true;
         self
     }
 

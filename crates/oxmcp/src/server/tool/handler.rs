@@ -122,6 +122,8 @@ pub struct ToolSchemas {
     /// that was written by hand means what it says.
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
+    /// Whether a call, once it was begun, must not be made again without its client.
+    pub(super) is_live: bool,
 }
 
 impl ToolSchemas {

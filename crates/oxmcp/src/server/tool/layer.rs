@@ -16,7 +16,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::handler::{ErasedHandler, ToolSchemas};
+use super::{
+    handler::{ErasedHandler, ToolSchemas},
+    stored_call::StoredCall,
+};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -106,6 +109,8 @@ impl ToolCall {
     pub fn detachable(self) -> DetachableCall {
         let request = self.context;
         let context = ask::detachable(&request);
+        let arguments = self.arguments.clone();
+        let is_live = self.schemas.is_live;
         let again = {
             let context = context.clone();
             move || {
@@ -118,6 +123,8 @@ impl ToolCall {
         let future = Box::pin(async move { ask::go_on_detached(cx, first.await, again).await });
         DetachableCall {
             request,
+            arguments,
+            is_live,
             context: Attached(Some(context)),
             future,
         }
@@ -245,6 +252,8 @@ impl Payload for Members {}
 pub struct DetachableCall {
     /// The context of the request.
     request: RequestContext,
+    arguments: Box<str>,
+    is_live: bool,
     context: Attached,
     future: BoxFuture<Result<Body>>,
 }
@@ -299,6 +308,17 @@ impl DetachableCall {
     #[must_use]
     pub fn has_asked(&self) -> bool {
         ask::is_suspended(&self.request)
+    }
+
+    /// The call as it can be stored, to be made again. `None` where the tool does not allow that.
+    ///
+    /// # Errors
+    /// Where it is no JSON.
+    pub(crate) fn to_stored(&self) -> Result<Option<StoredCall>> {
+        if self.is_live {
+            return Ok(None);
+        }
+        StoredCall::of(&self.request, &self.arguments).map(Some)
     }
 
     /// Detaches the handler from its request, which is to be answered by other means. What it sends is dropped from now on but

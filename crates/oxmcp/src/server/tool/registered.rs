@@ -60,6 +60,7 @@ impl RegisteredTool {
             handler,
             validated,
             spawned,
+            is_live,
             access,
             ask_mode,
             layers,
@@ -97,6 +98,7 @@ impl RegisteredTool {
             input: validated.then_some(input),
             is_inferred,
             output: output.filter(|_| validated),
+            is_live,
         };
         Ok(Arc::new(Self {
             definition,

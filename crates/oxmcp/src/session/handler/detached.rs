@@ -3,7 +3,7 @@
 use std::{
     any::Any,
     fmt,
-    future::Future,
+    future::{Future, ready},
     pin::Pin,
     sync::{Arc, OnceLock},
 };
@@ -25,10 +25,34 @@ pub trait DetachedWork: Any + Send + Sync {
     /// # Errors
     /// What the handler gets instead of an answer.
     fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer;
+
+    /// The handler begins a [step](crate::RequestContext::step), which runs once this is done. What it came to before is given
+    /// where the handler runs again and the step was done: then it does not run. `is_idempotent` says whether it may run again
+    /// where nobody knows how far it came. The key is the handler's own.
+    ///
+    /// # Errors
+    /// What the handler gets instead, and the step does not run.
+    fn step(&self, key: String, is_idempotent: bool) -> DetachedStep {
+        let _ = (key, is_idempotent);
+        Box::pin(ready(Ok(None)))
+    }
+
+    /// A step of the handler has ended: with this result, or with a failure, after which it may be tried again. The handler goes
+    /// on when this is done.
+    fn step_ended(&self, key: String, result: Option<Box<RawValue>>) -> DetachedStepEnd {
+        let _ = (key, result);
+        Box::pin(ready(()))
+    }
 }
 
 /// The answer to a question of detached work, once it is there.
 pub type DetachedAnswer = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
+
+/// What a step of detached work came to before, once that is known; `None` where it is to run.
+pub type DetachedStep = Pin<Box<dyn Future<Output = Result<Option<Box<RawValue>>>> + Send>>;
+
+/// The end of a step of detached work, which is taken note of.
+pub type DetachedStepEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A report of progress of detached work.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use tokio::{runtime::Builder, sync::watch, time::sleep};
 
 use super::*;
 
-fn node(store: impl TaskStore, tool: Tool) -> Server {
+pub(super) fn node(store: impl TaskStore, tool: Tool) -> Server {
     Server::new("office", "1.0.0")
         .extension(Tasks::new(store).extension())
         .tool(tool)
@@ -19,9 +19,10 @@ fn node(store: impl TaskStore, tool: Tool) -> Server {
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
-fn the_tasks_of_a_process_that_dies_fail_through_another() {
+fn the_live_tasks_of_a_process_that_dies_fail_through_another() {
     let store = Arc::new(MemoryTaskStore::new());
     let [(tool, _open), (same, _same_open)] = [(); 2].map(|()| gated(TaskPolicy::Always));
+    let (tool, same) = (tool.task_live(), same.task_live());
     let other = node(Arc::clone(&store), same);
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let id = runtime.block_on(async {
@@ -75,7 +76,10 @@ async fn a_task_keeps_its_lease_however_long_it_takes() {
 }
 
 /// A handle to a store that answers nothing while its process stalls.
-struct Stalling(Arc<MemoryTaskStore>, watch::Receiver<bool>);
+pub(super) struct Stalling(
+    pub(super) Arc<MemoryTaskStore>,
+    pub(super) watch::Receiver<bool>,
+);
 
 impl Stalling {
     async fn awake(&self) -> &MemoryTaskStore {
@@ -160,7 +164,7 @@ async fn a_handler_whose_lease_is_lost_is_cancelled() {
                 "cancelled"
             }
         });
-        let tool = tool.task(TaskPolicy::Always);
+        let tool = tool.task(TaskPolicy::Always).task_live();
         let server = node(Stalling(Arc::clone(&store), stalls), tool);
         let mut peer = Peer::of(&server).await;
         let id = peer.begin("wait").await;

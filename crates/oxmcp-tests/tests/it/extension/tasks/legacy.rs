@@ -6,7 +6,7 @@ use super::*;
 use crate::support::{LEGACY, answer, idle, notification, request};
 
 /// A client by script in a session of 2025-11-25.
-struct Session {
+pub(super) struct Session {
     peer: ScriptedPeer,
     id: i64,
     /// What it was told and asked meanwhile.
@@ -14,7 +14,7 @@ struct Session {
 }
 
 impl Session {
-    async fn of(server: &Server) -> Self {
+    pub(super) async fn of(server: &Server) -> Self {
         Self::declaring(server, json!({"elicitation": {}})).await.0
     }
 
@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Makes a request, and returns its id.
-    async fn send(&mut self, method: &str, params: Value) -> i64 {
+    pub(super) async fn send(&mut self, method: &str, params: Value) -> i64 {
         self.id += 1;
         let request = request(self.id, method, params);
         self.peer.send(request).await.unwrap();
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// The answer to a request.
-    async fn answer(&mut self, id: i64) -> Value {
+    pub(super) async fn answer(&mut self, id: i64) -> Value {
         loop {
             let message = self.receive().await;
             if message["id"] == id && message.get("method").is_none() {
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// The first message of a method that comes, or that was heard before.
-    async fn hear(&mut self, method: &str) -> Value {
+    pub(super) async fn hear(&mut self, method: &str) -> Value {
         if let Some(at) = self.heard.iter().position(|it| it["method"] == method) {
             return self.heard.remove(at);
         }
@@ -82,13 +82,13 @@ impl Session {
     }
 
     /// Answers what the server asks.
-    async fn reply(&mut self, asked: &Value, result: Value) {
+    pub(super) async fn reply(&mut self, asked: &Value, result: Value) {
         let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
         self.peer.send(reply).await.unwrap();
     }
 
     /// Calls a tool as a task, and returns its id.
-    async fn begin(&mut self, tool: &str) -> String {
+    pub(super) async fn begin(&mut self, tool: &str) -> String {
         let params = json!({"name": tool, "task": {}});
         let created = self.ask("tools/call", params).await;
         let id = created["result"]["task"]["taskId"].as_str();
@@ -100,7 +100,7 @@ impl Session {
         got["result"].clone()
     }
 
-    async fn until(&mut self, id: &str, status: &str) -> Value {
+    pub(super) async fn until(&mut self, id: &str, status: &str) -> Value {
         for _ in 0..1000 {
             let task = self.get(id).await;
             if task["status"] == status {
@@ -111,7 +111,7 @@ impl Session {
         panic!("the task never is {status}: {}", self.get(id).await);
     }
 
-    async fn result(&mut self, id: &str) -> Value {
+    pub(super) async fn result(&mut self, id: &str) -> Value {
         self.ask("tasks/result", json!({"taskId": id})).await
     }
 }

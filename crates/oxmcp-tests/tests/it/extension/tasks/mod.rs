@@ -2,11 +2,15 @@
 
 mod calls;
 mod client;
+mod handing_over;
 mod leases;
 mod legacy;
 mod owners;
 mod questions;
 mod stores;
+mod takeover;
+#[cfg(unix)]
+mod takeover_of_processes;
 
 use std::time::Duration;
 

@@ -1,0 +1,180 @@
+//! Tasks of a process that shuts down, and work that is left to others.
+
+use std::{future::pending, sync::Arc};
+
+use oxmcp::{
+    protocol::CallToolResult,
+    tasks::{MemoryTaskStore, ServerTasks, TaskContext},
+};
+use tokio::{
+    runtime::Builder,
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use super::{leases::node, *};
+
+/// A tool that waits within a step or after it, in the first process, until the test says so.
+fn waiting(name: &'static str, in_step: bool, gate: &watch::Receiver<bool>) -> Tool {
+    let gate = gate.clone();
+    let run = move |cx: RequestContext| {
+        let gate = gate.clone();
+        async move {
+            let wait = async || {
+                let mut gate = gate.clone();
+                if name == "first" {
+                    gate.wait_for(|open| *open).await.unwrap();
+                }
+                name.to_owned()
+            };
+            if in_step {
+                return cx.step("wait", wait).await;
+            }
+            let step = cx.step("name", async || name.to_owned()).await?;
+            Ok::<_, oxmcp::Error>(format!("{step} {}", wait().await))
+        }
+    };
+    Tool::new("work", "Work", run).task(TaskPolicy::Required)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_handed_over_at_once() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let (_open, gate) = watch::channel(false);
+    let first = node(Arc::clone(&store), waiting("first", false, &gate));
+    let second = node(Arc::clone(&store), waiting("second", false, &gate));
+    let id = Peer::of(&first).await.begin("work").await;
+    let mut peer = Peer::of(&second).await;
+    peer.get(&id).await;
+    sleep(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    first.tasks().unwrap().hand_over().await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    let done = peer.until(&id, "completed").await;
+    assert_eq!(done["result"]["content"][0]["text"], "first second");
+    // Far less than a lease.
+    assert!(begun.elapsed() < Duration::from_secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deploying_again_and_again_is_no_crash_loop() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let (_open, gate) = watch::channel(false);
+    let mut node_now = node(Arc::clone(&store), waiting("first", false, &gate));
+    let id = Peer::of(&node_now).await.begin("work").await;
+    for _ in 0..10 {
+        let next = node(Arc::clone(&store), waiting("first", false, &gate));
+        let mut peer = Peer::of(&next).await;
+        node_now.tasks().unwrap().hand_over().await;
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(peer.get(&id).await["status"], "working");
+        node_now = next;
+    }
+    let last = node(store, waiting("last", false, &gate));
+    let mut peer = Peer::of(&last).await;
+    node_now.tasks().unwrap().hand_over().await;
+    peer.until(&id, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_is_not_cut_off_but_at_the_last_moment() {
+    for ends in [true, false] {
+        let store = Arc::new(MemoryTaskStore::new());
+        let (open, gate) = watch::channel(false);
+        let first = node(Arc::clone(&store), waiting("first", true, &gate));
+        let second = node(Arc::clone(&store), waiting("second", true, &gate));
+        let id = Peer::of(&first).await.begin("work").await;
+        let mut peer = Peer::of(&second).await;
+        sleep(Duration::from_secs(1)).await;
+        let begun = Instant::now();
+        let control = first.tasks().unwrap();
+        let opening = async {
+            sleep(Duration::from_secs(3)).await;
+            if ends {
+                open.send(true).unwrap();
+            }
+        };
+        tokio::join!(control.hand_over(), opening);
+        if ends {
+            assert_eq!(begun.elapsed(), Duration::from_secs(3));
+            let done = peer.until(&id, "completed").await;
+            assert_eq!(done["result"]["content"][0]["text"], "first");
+        } else {
+            assert_eq!(begun.elapsed(), Duration::from_secs(10));
+            let failed = peer.until(&id, "failed").await;
+            let message = failed["error"]["message"].as_str().unwrap();
+            assert!(message.contains("interrupted in step \"wait\""), "{failed}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_task_may_end_and_fails_at_the_last_moment() {
+    for ends in [true, false] {
+        let store = Arc::new(MemoryTaskStore::new());
+        let (open, gate) = watch::channel(false);
+        let tool = waiting("first", false, &gate).task_live();
+        let server = node(Arc::clone(&store), tool);
+        let mut peer = Peer::of(&server).await;
+        let id = peer.begin("work").await;
+        sleep(Duration::from_secs(1)).await;
+        let control = server.tasks().unwrap();
+        let opening = async {
+            sleep(Duration::from_secs(3)).await;
+            if ends {
+                open.send(true).unwrap();
+            }
+        };
+        tokio::join!(control.hand_over(), opening);
+        let task = peer.get(&id).await;
+        if ends {
+            assert_eq!(task["status"], "completed", "{task}");
+        } else {
+            assert_eq!(task["status"], "failed", "{task}");
+            let message = task["error"]["message"].as_str().unwrap();
+            assert!(message.contains("was shut down"), "{task}");
+        }
+    }
+}
+
+#[test]
+fn work_that_is_left_to_others_goes_on_without_any_process() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let (tell, told) = std::sync::mpsc::channel();
+    let tool = || {
+        let tell = tell.clone();
+        let run = move |cx: RequestContext| {
+            let tell = tell.clone();
+            async move {
+                tell.send(cx.leave_task().await.unwrap().unwrap()).unwrap();
+                pending::<()>().await;
+            }
+        };
+        Tool::new("work", "Work", run).task(TaskPolicy::Required)
+    };
+    let process = || {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap()
+    };
+    let id = process().block_on(async {
+        let id = Peer::of(&node(Arc::clone(&store), tool()))
+            .await
+            .begin("work")
+            .await;
+        // Its lease is renewed, and stays long.
+        sleep(Duration::from_secs(60)).await;
+        id
+    });
+    process().block_on(async {
+        let server = node(Arc::clone(&store), tool());
+        let mut peer = Peer::of(&server).await;
+        peer.get(&id).await;
+        sleep(Duration::from_secs(600)).await;
+        assert_eq!(peer.get(&id).await["status"], "working");
+        let result = CallToolResult::text("by somebody else");
+        let control = server.tasks().unwrap();
+        assert!(control.complete(&id, result).await.unwrap());
+        peer.until(&id, "completed").await;
+    });
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [id]);
+}

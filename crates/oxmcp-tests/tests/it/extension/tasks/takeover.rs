@@ -1,0 +1,675 @@
+//! Tasks whose process dies, and that another process with the same store takes over. A process is a runtime here: what runs on it
+//! is gone with it.
+
+use std::{
+    future::{Future, pending},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use oxmcp::{
+    JsonSchema, Question,
+    tasks::{MemoryTaskStore, TaskContext, TaskStore},
+};
+use tokio::{runtime::Builder, sync::watch, time::sleep};
+
+use super::{
+    leases::{Stalling, node},
+    legacy::Session,
+    *,
+};
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Confirm {
+    sure: bool,
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"sure": true}})
+}
+
+/// What handlers have done, outside of all processes.
+#[derive(Clone, Default)]
+struct Ledger(Arc<Mutex<Vec<String>>>);
+
+impl Ledger {
+    fn write(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// A step of this key that writes the key.
+    async fn step(&self, cx: &RequestContext, key: &str) -> oxmcp::Result<String> {
+        let doing = || async {
+            self.write(key);
+            key.to_owned()
+        };
+        cx.step(key, doing).await
+    }
+}
+
+type Store = Arc<MemoryTaskStore>;
+
+/// Runs a process.
+fn process<T>(run: impl Future<Output = T>) -> T {
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(run)
+}
+
+fn work<F, Fut>(run: F) -> Tool
+where
+    F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = oxmcp::Result<String>> + Send + 'static,
+{
+    Tool::new("work", "Work", run).task(TaskPolicy::Required)
+}
+
+/// A process that begins a task, and dies when this has run.
+fn dies_after(store: &Store, tool: Tool, then: impl AsyncFnOnce(&mut Peer, &str)) -> String {
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(store), tool)).await;
+        let id = peer.begin("work").await;
+        sleep(Duration::from_secs(1)).await;
+        then(&mut peer, &id).await;
+        id
+    })
+}
+
+fn dies(store: &Store, tool: Tool) -> String {
+    dies_after(store, tool, async |_: &mut Peer, _: &str| {})
+}
+
+/// What a task comes to in another process.
+fn ends(store: &Store, tool: Tool, id: &str, status: &str) -> Value {
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(store), tool)).await;
+        peer.get(id).await;
+        // The clock of each process begins anew, and that of the one before may have gone further.
+        sleep(Duration::from_secs(120)).await;
+        peer.until(id, status).await
+    })
+}
+
+fn text(task: &Value) -> &str {
+    task["result"]["content"][0]["text"].as_str().unwrap()
+}
+
+fn fails(store: &Store, tool: Tool, id: &str, because: &str) {
+    let failed = ends(store, tool, id, "failed");
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains(because), "{failed}");
+}
+
+/// A tool that takes steps, one after the other, and waits for ever before one of them.
+fn stepping(ledger: &Ledger, keys: &'static [&str], stops_before: &'static str) -> Tool {
+    let ledger = ledger.clone();
+    work(move |cx| {
+        let ledger = ledger.clone();
+        async move {
+            let mut done = Vec::new();
+            for key in keys {
+                if *key == stops_before {
+                    pending::<()>().await;
+                }
+                done.push(ledger.step(&cx, key).await?);
+            }
+            Ok(done.join(" "))
+        }
+    })
+}
+
+#[test]
+fn finished_steps_are_not_run_again() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let id = dies(&store, stepping(&ledger, &["one", "two", "three"], "three"));
+    let done = ends(
+        &store,
+        stepping(&ledger, &["one", "two", "three"], ""),
+        &id,
+        "completed",
+    );
+    assert_eq!(text(&done), "one two three");
+    assert_eq!(ledger.lines(), ["one", "two", "three"]);
+}
+
+#[test]
+fn what_the_client_said_is_there_again() {
+    let store = Store::default();
+    let tool = |waits: bool| {
+        let tool = Tool::new(
+            "work",
+            "Work",
+            move |cx: RequestContext, args: Confirm| async move {
+                if waits {
+                    pending::<()>().await;
+                }
+                let client = cx.peer_info().map(|it| it.name.clone());
+                let can_elicit = cx.client_capabilities().elicitation.is_some();
+                let noted = cx.meta().get("com.example/note").cloned();
+                format!(
+                    "{client:?} {can_elicit} {noted:?} {} {} {}",
+                    cx.revision(),
+                    args.sure,
+                    cx.task_id().is_some()
+                )
+            },
+        );
+        tool.task(TaskPolicy::Required)
+    };
+    let id = process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), tool(true))).await;
+        let params = json!({"name": "work", "arguments": {"sure": true}});
+        let mut request = declaring(1, "tools/call", params);
+        request["params"]["_meta"]["com.example/note"] = json!("kept");
+        let created = peer.0.ask(request).await.unwrap();
+        created["result"]["taskId"].as_str().unwrap().to_owned()
+    });
+    let done = ends(&store, tool(false), &id, "completed");
+    let expected = r#"Some("scripted") true Some(String("kept")) 2026-07-28 true true"#;
+    assert_eq!(text(&done), expected);
+}
+
+/// A tool that asks two things at once.
+fn asking(ledger: &Ledger) -> Tool {
+    let ledger = ledger.clone();
+    work(move |cx| {
+        let ledger = ledger.clone();
+        async move {
+            ledger.step(&cx, "begun").await?;
+            let questions = (
+                Question::form::<Confirm>("first", "Delete it?"),
+                Question::form::<Confirm>("second", "For good?"),
+            );
+            let (first, second) = cx.ask_all(questions).await?;
+            Ok(format!("{} {}", first.sure, second.sure))
+        }
+    })
+}
+
+fn keys(task: &Value) -> Vec<String> {
+    let asked = task["inputRequests"].as_object().unwrap();
+    asked.keys().cloned().collect()
+}
+
+async fn give(peer: &mut Peer, id: &str, key: &str) {
+    let answers = json!({"taskId": id, "inputResponses": {key: yes()}});
+    let ack = peer.ask("tasks/update", answers).await;
+    assert!(ack.get("error").is_none(), "{ack}");
+}
+
+#[test]
+fn an_open_question_goes_on_under_its_key() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let mut asked = Vec::new();
+    let id = dies_after(
+        &store,
+        asking(&ledger),
+        async |peer: &mut Peer, id: &str| {
+            asked = keys(&peer.until(id, "input_required").await);
+        },
+    );
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), asking(&ledger))).await;
+        peer.get(&id).await;
+        sleep(Duration::from_secs(60)).await;
+        let task = peer.get(&id).await;
+        assert_eq!(keys(&task), asked, "{task}");
+        for key in &asked {
+            give(&mut peer, &id, key).await;
+        }
+        let done = peer.until(&id, "completed").await;
+        assert_eq!(text(&done), "true true");
+    });
+    assert_eq!(ledger.lines(), ["begun"]);
+}
+
+#[test]
+fn an_answer_counts_whoever_runs_the_handler_and_where_nobody_does() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let mut left = String::new();
+    let id = dies_after(
+        &store,
+        asking(&ledger),
+        async |peer: &mut Peer, id: &str| {
+            let asked = keys(&peer.until(id, "input_required").await);
+            give(peer, id, &asked[0]).await;
+            left.clone_from(&asked[1]);
+            sleep(Duration::from_secs(1)).await;
+        },
+    );
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), asking(&ledger))).await;
+        let task = peer.get(&id).await;
+        assert_eq!(keys(&task), [left.clone()], "{task}");
+        // Nobody runs the handler yet.
+        give(&mut peer, &id, &left).await;
+        let done = peer.until(&id, "completed").await;
+        assert_eq!(text(&done), "true true");
+    });
+    assert_eq!(ledger.lines(), ["begun"]);
+}
+
+#[test]
+fn a_question_that_was_taken_back_is_asked_anew_under_another_key() {
+    let store = Store::default();
+    let tool = |gives_up: bool| {
+        work(move |cx| async move {
+            let asked = cx.ask::<Confirm>("sure", "Sure?");
+            if gives_up {
+                let _ = tokio::time::timeout(Duration::from_secs(3), asked).await;
+                return pending().await;
+            }
+            Ok(asked.await?.sure.to_string())
+        })
+    };
+    let mut first = Vec::new();
+    let id = dies_after(&store, tool(true), async |peer: &mut Peer, id: &str| {
+        first = keys(&peer.until(id, "input_required").await);
+        peer.until(id, "working").await;
+    });
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), tool(false))).await;
+        let asked = keys(&peer.until(&id, "input_required").await);
+        assert_ne!(asked, first);
+        // The old key names nothing any more.
+        give(&mut peer, &id, &first[0]).await;
+        assert_eq!(keys(&peer.get(&id).await), asked);
+        give(&mut peer, &id, &asked[0]).await;
+        assert_eq!(text(&peer.until(&id, "completed").await), "true");
+    });
+}
+
+/// A tool with a step that ends only if the test says so.
+fn one_step(ledger: &Ledger, is_idempotent: bool, hangs: bool) -> Tool {
+    let ledger = ledger.clone();
+    work(move |cx| {
+        let ledger = ledger.clone();
+        async move {
+            let doing = || async move {
+                ledger.write("pay");
+                if hangs {
+                    pending::<()>().await;
+                }
+            };
+            match is_idempotent {
+                true => cx.step_idempotent("pay", doing).await?,
+                false => cx.step("pay", doing).await?,
+            }
+            Ok("paid".to_owned())
+        }
+    })
+}
+
+#[test]
+fn a_step_that_has_begun_fails_the_task_unless_it_is_idempotent() {
+    for is_idempotent in [false, true] {
+        let (store, ledger) = (Store::default(), Ledger::default());
+        let id = dies(&store, one_step(&ledger, is_idempotent, true));
+        let again = one_step(&ledger, is_idempotent, false);
+        if is_idempotent {
+            ends(&store, again, &id, "completed");
+            assert_eq!(ledger.lines(), ["pay", "pay"]);
+        } else {
+            fails(
+                &store,
+                again,
+                &id,
+                "interrupted in step \"pay\"; it may have been done",
+            );
+            assert_eq!(ledger.lines(), ["pay"]);
+        }
+    }
+}
+
+#[test]
+fn a_step_that_is_no_longer_idempotent_is_not_run_again() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let id = dies(&store, one_step(&ledger, true, true));
+    fails(
+        &store,
+        one_step(&ledger, false, false),
+        &id,
+        "interrupted in step \"pay\"",
+    );
+    assert_eq!(ledger.lines(), ["pay"]);
+}
+
+#[test]
+fn a_step_that_has_failed_is_tried_again() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = |waits: bool| {
+        let ledger = ledger.clone();
+        work(move |cx| {
+            let ledger = ledger.clone();
+            async move {
+                let tried = cx.try_step("try", || async {
+                    ledger.write("try");
+                    if waits {
+                        return Err(oxmcp::Error::internal("not now"));
+                    }
+                    Ok(())
+                });
+                if tried.await.is_err() {
+                    pending::<()>().await;
+                }
+                Ok("done".to_owned())
+            }
+        })
+    };
+    let id = dies(&store, tool(true));
+    ends(&store, tool(false), &id, "completed");
+    assert_eq!(ledger.lines(), ["try", "try"]);
+}
+
+#[test]
+fn another_release_fails_the_task() {
+    const OLD: &[&str] = &["one", "two", "three"];
+    let gone = |_: &Ledger| Tool::new("other", "Other", || async {}).task(TaskPolicy::Required);
+    let plain = |ledger: &Ledger| {
+        let ledger = ledger.clone();
+        Tool::new("work", "Work", move || {
+            let ledger = ledger.clone();
+            async move { ledger.write("plain") }
+        })
+    };
+    let other_order = |ledger: &Ledger| stepping(ledger, &["two", "one", "three"], "");
+    let new_step = |ledger: &Ledger| stepping(ledger, &["one", "new", "two", "three"], "");
+    let shorter = |ledger: &Ledger| stepping(ledger, &["one"], "");
+    let live = |ledger: &Ledger| stepping(ledger, OLD, "").task_live();
+    let cases: [(&dyn Fn(&Ledger) -> Tool, &str); 6] = [
+        (&gone, "has no tool \"work\" any more"),
+        (&plain, "has no tool \"work\" any more"),
+        (&other_order, "it has come to \"two\" instead of \"one\""),
+        (&new_step, "it has come to \"new\" instead of \"two\""),
+        (&shorter, "it has ended without \"two\""),
+        (&live, "may have been done in part"),
+    ];
+    for (tool, because) in cases {
+        let (store, ledger) = (Store::default(), Ledger::default());
+        let id = dies(&store, stepping(&ledger, OLD, "three"));
+        fails(&store, tool(&ledger), &id, because);
+        assert_eq!(ledger.lines(), ["one", "two"], "{because}");
+    }
+}
+
+#[test]
+fn another_question_of_the_same_key_fails_the_task() {
+    let store = Store::default();
+    let tool = |message: &'static str| {
+        work(move |cx| async move {
+            let _ = cx.ask::<Confirm>("sure", message).await;
+            Ok("swallowed".to_owned())
+        })
+    };
+    let id = dies(&store, tool("Sure?"));
+    fails(
+        &store,
+        tool("Really?"),
+        &id,
+        "the question \"sure\" is another one",
+    );
+}
+
+#[test]
+fn a_live_tool_is_not_run_again() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = |stops_before| stepping(&ledger, &["one", "two"], stops_before).task_live();
+    let id = dies(&store, tool("two"));
+    fails(&store, tool(""), &id, "may have been done in part");
+    assert_eq!(ledger.lines(), ["one"]);
+}
+
+#[test]
+fn a_task_that_ends_its_processes_is_not_tried_for_ever() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = || {
+        let ledger = ledger.clone();
+        work(move |_| {
+            ledger.write("begun");
+            pending()
+        })
+    };
+    let id = dies(&store, tool());
+    for takeovers in 1..=3 {
+        process(async {
+            let mut peer = Peer::of(&node(Arc::clone(&store), tool())).await;
+            assert_eq!(peer.get(&id).await["status"], "working");
+            while ledger.lines().len() == takeovers {
+                sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+    fails(
+        &store,
+        tool(),
+        &id,
+        "4 processes ended while they ran this task",
+    );
+    assert_eq!(ledger.lines().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_comes_back_to_a_task_that_was_taken_over_does_nothing() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let (stall, stalls) = watch::channel(false);
+    let (open, gate) = watch::channel(false);
+    let tool = |name: &'static str| {
+        let (ledger, gate) = (ledger.clone(), gate.clone());
+        work(move |cx| {
+            let (ledger, mut gate) = (ledger.clone(), gate.clone());
+            async move {
+                ledger.step(&cx, "one").await?;
+                if name == "first" {
+                    gate.wait_for(|open| *open).await.unwrap();
+                }
+                let two = cx.step("two", || async { ledger.write(name) }).await;
+                two.map(|()| name.to_owned())
+            }
+        })
+    };
+    let first = node(Stalling(Arc::clone(&store), stalls), tool("first"));
+    let id = Peer::of(&first).await.begin("work").await;
+    sleep(Duration::from_secs(1)).await;
+    stall.send(true).unwrap();
+    let mut peer = Peer::of(&node(Arc::clone(&store), tool("second"))).await;
+    let done = peer.until(&id, "completed").await;
+    assert_eq!(text(&done), "second");
+    // Its handler goes on before it knows.
+    open.send(true).unwrap();
+    stall.send(false).unwrap();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(peer.get(&id).await, done);
+    assert_eq!(ledger.lines(), ["one", "second"]);
+}
+
+#[test]
+fn steps_at_the_same_time_may_come_in_any_order() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = |waits: bool| {
+        let ledger = ledger.clone();
+        work(move |cx| {
+            let ledger = ledger.clone();
+            async move {
+                let slow = async |key: &str| {
+                    let doing = async || {
+                        sleep(Duration::from_millis(10)).await;
+                        ledger.write(key);
+                    };
+                    cx.step(key, doing).await
+                };
+                let one = async {
+                    slow("a").await?;
+                    slow("b").await
+                };
+                let other = async {
+                    slow("c").await?;
+                    if waits {
+                        pending::<()>().await;
+                    }
+                    slow("d").await
+                };
+                tokio::try_join!(one, other)?;
+                Ok("joined".to_owned())
+            }
+        })
+    };
+    let id = dies(&store, tool(true));
+    assert_eq!(ledger.lines().len(), 3);
+    ends(&store, tool(false), &id, "completed");
+    let mut lines = ledger.lines();
+    lines.sort_unstable();
+    assert_eq!(lines, ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn what_was_done_and_answered_before_there_was_a_task_is_not_lost() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = |waits: bool| {
+        let ledger = ledger.clone();
+        let run = move |cx: RequestContext| {
+            let ledger = ledger.clone();
+            async move {
+                ledger.step(&cx, "one").await?;
+                let sure = cx.ask::<Confirm>("sure", "Sure?").await?.sure;
+                ledger.step(&cx, "two").await?;
+                sleep(Duration::from_secs(1)).await;
+                ledger.step(&cx, "three").await?;
+                if waits {
+                    pending::<()>().await;
+                }
+                Ok::<_, oxmcp::Error>(sure.to_string())
+            }
+        };
+        Tool::new("work", "Work", run).task(TaskPolicy::Always)
+    };
+    let id = process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), tool(true))).await;
+        let asked = peer.ask("tools/call", json!({"name": "work"})).await;
+        let state = &asked["result"]["requestState"];
+        let again =
+            json!({"name": "work", "requestState": state, "inputResponses": {"sure": yes()}});
+        let created = peer.ask("tools/call", again).await;
+        sleep(Duration::from_secs(2)).await;
+        created["result"]["taskId"].as_str().unwrap().to_owned()
+    });
+    let done = ends(&store, tool(false), &id, "completed");
+    assert_eq!(text(&done), "true");
+    assert_eq!(ledger.lines(), ["one", "two", "three"]);
+}
+
+#[test]
+fn questions_that_are_returned_are_answered_once() {
+    let store = Store::default();
+    let tool = || {
+        let run = |cx: RequestContext| async move {
+            let asked = cx.request_state().unwrap_or_default();
+            if asked == "xx" {
+                return Ok::<_, ToolError>(Reply::Complete("asked".to_owned()));
+            }
+            // The same question of the same key, twice.
+            let form = ElicitSchema::new().required("sure", BooleanSchema::default());
+            let question = InputRequiredResult::new()
+                .with_input_request("sure", ElicitParams::form("Sure?", form))
+                .with_request_state(asked + "x");
+            Ok(Reply::InputRequired(question))
+        };
+        Tool::new("work", "Work", run).task(TaskPolicy::Required)
+    };
+    let mut first = Vec::new();
+    let id = dies_after(&store, tool(), async |peer: &mut Peer, id: &str| {
+        first = keys(&peer.until(id, "input_required").await);
+        give(peer, id, &first[0]).await;
+        sleep(Duration::from_secs(1)).await;
+    });
+    process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), tool())).await;
+        sleep(Duration::from_secs(60)).await;
+        let second = keys(&peer.until(&id, "input_required").await);
+        assert_ne!(first, second);
+        give(&mut peer, &id, &second[0]).await;
+        assert_eq!(text(&peer.until(&id, "completed").await), "asked");
+    });
+}
+
+#[test]
+fn a_task_of_2025_11_25_goes_on_without_its_session() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let id = process(async {
+        let mut session = Session::of(&node(Arc::clone(&store), asking(&ledger))).await;
+        let id = session.begin("work").await;
+        session.until(&id, "input_required").await;
+        id
+    });
+    process(async {
+        let mut session = Session::of(&node(Arc::clone(&store), asking(&ledger))).await;
+        session.until(&id, "input_required").await;
+        sleep(Duration::from_secs(30)).await;
+        let result = session.send("tasks/result", json!({"taskId": id})).await;
+        for _ in 0..2 {
+            let asked = session.hear("elicitation/create").await;
+            session.reply(&asked, yes()).await;
+        }
+        let result = session.answer(result).await;
+        assert_eq!(text(&result), "true true");
+    });
+    assert_eq!(ledger.lines(), ["begun"]);
+}
+
+#[test]
+fn too_much_to_be_kept_is_not_run_again() {
+    let store = Store::default();
+    for (in_arguments, in_step) in [(300 << 10, 1), (1, 300 << 10)] {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let tool = || {
+            let runs = Arc::clone(&runs);
+            let run = move |cx: RequestContext, args: Long| {
+                let runs = Arc::clone(&runs);
+                async move {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    let step = cx.step("long", || async { "x".repeat(in_step) }).await;
+                    assert!(step.is_ok() && !args.text.is_empty());
+                    pending::<()>().await;
+                }
+            };
+            Tool::new("work", "Work", run).task(TaskPolicy::Required)
+        };
+        let id = process(async {
+            let mut peer = Peer::of(&node(Arc::clone(&store), tool())).await;
+            let arguments = json!({"text": "x".repeat(in_arguments)});
+            let params = json!({"name": "work", "arguments": arguments});
+            let created = peer.ask("tools/call", params).await;
+            sleep(Duration::from_secs(1)).await;
+            let id = created["result"]["taskId"].as_str().unwrap().to_owned();
+            let kept = store.load(&id).await.unwrap().unwrap().task;
+            assert!(kept.bytes() < 10_000, "{}", kept.bytes());
+            id
+        });
+        fails(&store, tool(), &id, "may have been done in part");
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Long {
+    text: String,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_without_steps_and_questions_is_written_three_times() {
+    let store = Store::default();
+    let (tool, open) = gated(TaskPolicy::Always);
+    let mut peer = Peer::of(&node(Arc::clone(&store), tool)).await;
+    let id = peer.begin("report").await;
+    open.send(true).unwrap();
+    peer.until(&id, "completed").await;
+    let kept = store.load(&id).await.unwrap().unwrap();
+    // Made, leased, ended.
+    assert_eq!(kept.revision, 3);
+    assert!(kept.task.replay.is_none(), "what is over needs nothing");
+}

@@ -1,0 +1,68 @@
+//! Stored call of a tool, which can be made again without its client.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{
+    error::{Error, Result},
+    server::ask,
+    session::connection::RequestContext,
+};
+
+/// A call of a tool as it is stored: the arguments, and what its client said of itself and with it. Whose it is, and in which
+/// revision, is stored beside it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StoredCall {
+    pub(in crate::server) arguments: Box<RawValue>,
+    pub(in crate::server) capabilities: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) client: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) meta: Option<Box<RawValue>>,
+    /// Of a handler that asks by a [`Reply`](crate::Reply): the state and the responses that came with the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) reply: Option<(Option<String>, Box<RawValue>)>,
+}
+
+impl StoredCall {
+    /// What there is to store of a call.
+    ///
+    /// # Errors
+    /// Where it is no JSON.
+    pub(crate) fn of(cx: &RequestContext, arguments: &str) -> Result<Self> {
+        let peer = &cx.parts().peer;
+        let client = peer.implementation.as_ref().map(to_json).transpose()?;
+        let meta = cx.parts().meta.as_deref().map(read).transpose()?;
+        let reply = ask::reply_input(cx)
+            .map(|(state, responses)| to_json(&responses).map(|responses| (state, responses)));
+        Ok(Self {
+            arguments: read(arguments)?,
+            capabilities: to_json(&peer.capabilities)?,
+            client,
+            meta,
+            reply: reply.transpose()?,
+        })
+    }
+
+    /// How many bytes it keeps, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |it: &Option<Box<RawValue>>| it.as_ref().map_or(0, |it| it.get().len());
+        let reply = self.reply.as_ref().map_or(0, |(state, responses)| {
+            state.as_ref().map_or(0, String::len) + responses.get().len()
+        });
+        let arguments = self.arguments.get().len();
+        arguments + self.capabilities.get().len() + of(&self.client) + of(&self.meta) + reply
+    }
+}
+
+fn read(text: &str) -> Result<Box<RawValue>> {
+    serde_json::from_str(text).map_err(unfit)
+}
+
+fn to_json(value: &impl Serialize) -> Result<Box<RawValue>> {
+    to_raw_value(value).map_err(unfit)
+}
+
+fn unfit(error: serde_json::Error) -> Error {
+    Error::internal(format!("the call cannot be stored: {error}")).with_source(error)
+}

@@ -1,0 +1,86 @@
+//! Stored call and journal of a task, for another run of its handler.
+
+use serde::{Deserialize, Serialize};
+
+use super::journal::{Entry, Journal, Run};
+use crate::{
+    error::{Error, Result},
+    server::{Known, StoredCall},
+};
+
+/// How often a task is taken over of a process that ended. What ends more processes would end them all.
+const MAX_TAKEOVERS: u32 = 3;
+/// The bytes of what is stored for a replay, of one task. A task that has more is not run again.
+pub(in crate::tasks) const MAX_BYTES: usize = 256 << 10;
+
+/// What a task needs to go on in another process: the call that it was made of, and what its handler has asked and done.
+///
+/// Arguments, answers and what steps came to can be secrets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TaskReplay {
+    call: StoredCall,
+    journal: Journal,
+    /// How often it was taken over of a process that ended.
+    takeovers: u32,
+    /// Whether its process has handed it over.
+    is_handed_over: bool,
+}
+
+impl TaskReplay {
+    pub(in crate::tasks) fn new(call: StoredCall, known: Vec<Known>) -> Self {
+        Self {
+            call,
+            journal: Journal::of(known),
+            takeovers: 0,
+            is_handed_over: false,
+        }
+    }
+
+    pub(in crate::tasks) fn call(&self) -> &StoredCall {
+        &self.call
+    }
+
+    /// How many bytes it keeps, roughly.
+    pub(in crate::tasks) fn bytes(&self) -> usize {
+        self.call.bytes() + self.journal.bytes()
+    }
+
+    pub(in crate::tasks) fn note(&mut self, entry: Entry) {
+        self.journal.note(entry);
+    }
+
+    /// The run that makes the journal.
+    pub(in crate::tasks) fn first_run(&self) -> Run {
+        Run::first(&self.journal)
+    }
+
+    /// Another run.
+    pub(in crate::tasks) fn next_run(&self) -> Run {
+        Run::again(&self.journal)
+    }
+
+    /// Its process hands it over.
+    pub(in crate::tasks) fn hand_over(&mut self) {
+        self.is_handed_over = true;
+    }
+
+    /// Another process takes it over.
+    ///
+    /// # Errors
+    /// Where it cannot go on.
+    pub(in crate::tasks) fn take_over(&mut self) -> Result<()> {
+        self.journal.check()?;
+        if self.is_handed_over {
+            self.is_handed_over = false;
+            return Ok(());
+        }
+        if self.takeovers >= MAX_TAKEOVERS {
+            return Err(Error::internal(format!(
+                "{} processes ended while they ran this task, which is not tried again; it may have been done in part",
+                self.takeovers + 1
+            )));
+        }
+        self.takeovers += 1;
+        Ok(())
+    }
+}
