@@ -51,7 +51,7 @@ struct Picture {
 
 /// The handler hands the work on. Whoever completes the task cancels it.
 async fn paint(jobs: Arc<Mutex<ChildStdin>>, cx: RequestContext, picture: Picture) -> Result<()> {
-    let id = cx.task_id();
+    let id = cx.leave_task().await?;
     let id = id.ok_or_else(|| Error::internal("only a task can be painted by somebody else"))?;
     let job = format!("{id} {}\n", picture.title.replace('\n', " "));
     jobs.lock().await.write_all(job.as_bytes()).await?;
