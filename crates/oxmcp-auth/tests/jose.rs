@@ -139,7 +139,7 @@ fn keys_that_cannot_be_used_say_what_to_do() {
 }
 
 #[test]
-fn private_halves_are_in_no_debug() {
+fn attack_21_private_halves_are_in_no_debug() {
     for pem in [P256, ED25519, RSA] {
         let key = SigningKey::from_pem(pem).unwrap().with_key_id("one");
         let text = format!("{key:?}");

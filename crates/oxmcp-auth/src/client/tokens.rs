@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header::AUTHORIZATION};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::oauth_error::shown;
 use crate::{
     dpop::{Proof, ProofKey},
     error::{AuthError, Result},
@@ -81,9 +82,10 @@ impl Tokens {
         } else if answer.token_type.eq_ignore_ascii_case("dpop") {
             TokenType::DPoP
         } else {
-            return Err(AuthError::unsupported(
-                "the token is of a type that is neither Bearer nor DPoP",
-            ));
+            return Err(AuthError::unsupported(format!(
+                "a token of the type Bearer or DPoP was expected, and one of {:?} came",
+                shown(&answer.token_type)
+            )));
         };
         if is_bound != (token_type == TokenType::DPoP) {
             return Err(AuthError::unsupported(if is_bound {

@@ -174,14 +174,19 @@ impl AuthorizationServerMetadata {
             self.authorization_endpoint.as_deref(),
             "authorization_endpoint",
         )?;
-        let methods = self.code_challenge_methods_supported.as_ref();
+        let methods = self.code_challenge_methods_supported.as_deref();
         if methods.is_some_and(|all| all.iter().any(|it| it == "S256")) {
             return Ok(endpoint);
         }
+        let found = if methods.is_some() {
+            "lists others alone"
+        } else {
+            "is missing"
+        };
         Err(AuthError::unsupported(format!(
-            "the authorization server {:?} does not say that it supports PKCE with S256 \
-             (`code_challenge_methods_supported`): nobody may be sent there to log in, unless you know that it does and assume_pkce \
-             is set",
+            "the metadata of the authorization server {:?} must say that it supports PKCE with S256, and \
+             `code_challenge_methods_supported` {found}: nobody may be sent there to log in, unless you know that it does and \
+             assume_pkce is set",
             self.issuer
         )))
     }
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn without_s256_nobody_is_sent_to_log_in() {
+    fn attack_10_without_s256_nobody_is_sent_to_log_in() {
         for methods in [None, Some(vec![]), Some(vec!["plain".to_owned()])] {
             let mut metadata = metadata();
             metadata.code_challenge_methods_supported = methods;

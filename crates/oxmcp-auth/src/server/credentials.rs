@@ -1,14 +1,19 @@
 //! The access token that a request bears.
 
-use http::{HeaderMap, header::AUTHORIZATION};
+use std::{fmt, ops::Range};
+
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 
 use super::refusal::Refusal;
 use crate::secret::Secret;
 
 /// An access token, and the scheme that it was sent by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Credentials {
-    pub(super) token: Secret,
+    /// The header, which the request has as well: a token that was seen before need not be copied.
+    header: HeaderValue,
+    /// Where in it the token is.
+    token: Range<usize>,
     pub(super) scheme: Scheme,
 }
 
@@ -28,47 +33,85 @@ impl Credentials {
     /// headers, or what follows the scheme cannot be a token.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
-        let value = values.next().ok_or_else(Refusal::missing)?;
+        let header = values.next().ok_or_else(Refusal::missing)?;
         if values.next().is_some() {
             return Err(Refusal::malformed(
                 "there is more than one Authorization header",
             ));
         }
-        let value = str::from_utf8(value.as_bytes()).unwrap_or_default();
-        let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
-        let scheme = if scheme.eq_ignore_ascii_case("Bearer") {
+        let bytes = header.as_bytes();
+        let mut words = bytes.splitn(2, |byte| *byte == b' ');
+        let scheme = words.next().unwrap_or_default();
+        let scheme = if scheme.eq_ignore_ascii_case(b"Bearer") {
             Scheme::Bearer
-        } else if scheme.eq_ignore_ascii_case("DPoP") {
+        } else if scheme.eq_ignore_ascii_case(b"DPoP") {
             Scheme::Dpop
         } else {
             return Err(Refusal::missing());
         };
-        let token = token.trim_matches(' ');
-        if !is_token(token) {
+        let rest = words.next().unwrap_or_default();
+        let spaces =
+            |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|it| **it == b' ').count();
+        let begin = bytes.len() - rest.len() + spaces(&mut rest.iter());
+        let token = begin..bytes.len() - spaces(&mut rest.iter().rev());
+        if !bytes.get(token.clone()).is_some_and(is_token) {
             return Err(Refusal::malformed(
                 "what follows the scheme in the Authorization header is not an access token",
             ));
         }
         Ok(Self {
-            token: token.into(),
+            token,
+            header: header.clone(),
             scheme,
         })
     }
 
     /// The token.
     #[must_use]
-    pub fn token(&self) -> &Secret {
-        &self.token
+    pub fn token(&self) -> Secret {
+        String::from_utf8_lossy(self.bytes()).into_owned().into()
+    }
+
+    /// The token, as it stands in the header.
+    pub(super) fn bytes(&self) -> &[u8] {
+        let bytes = self.header.as_bytes();
+        bytes.get(self.token.clone()).unwrap_or_default()
+    }
+}
+
+/// The token is not shown.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("scheme", &self.scheme)
+            .finish_non_exhaustive()
     }
 }
 
 /// `b64token` of [RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), which is also `token68`.
-fn is_token(text: &str) -> bool {
-    let body = text.trim_end_matches('=');
-    !body.is_empty() && body.bytes().all(is_of_token)
+fn is_token(text: &[u8]) -> bool {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let (body, _) = text.split_at(text.len() - padding);
+    // Without a branch for each byte: a token is hundreds of bytes, and comes with each request.
+    !body.is_empty() && body.iter().fold(true, |all, byte| all & is_of_token(*byte))
 }
 
-/// Written so that it becomes two comparisons and a mask: a token is hundreds of bytes, and comes with each request.
 fn is_of_token(byte: u8) -> bool {
-    matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
+    let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+    // `-`, `.`, `/` and the digits stand side by side.
+    let is_digit = byte.wrapping_sub(b'-') < 13;
+    is_letter | is_digit | (byte == b'+') | (byte == b'_') | (byte == b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_is_of_a_token_or_not() {
+        let all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
+        for byte in 0..=u8::MAX {
+            assert_eq!(is_of_token(byte), all.as_bytes().contains(&byte), "{byte}");
+        }
+    }
 }

@@ -241,7 +241,8 @@ impl ResourceServer {
             }
             (Some(thumbprint), Scheme::Dpop, Some(proofs)) => (thumbprint, proofs),
         };
-        let request = ProvenRequest::new(method, self.resource(), headers, credentials.token());
+        let token = credentials.token();
+        let request = ProvenRequest::new(method, self.resource(), headers, &token);
         let proven = proofs.verify(&request, now).map_err(|error| match error {
             ProofError::Invalid(error) => Refusal(Reason::Proof(error)),
             ProofError::Nonce(nonce) => Refusal(Reason::Nonce(nonce)),

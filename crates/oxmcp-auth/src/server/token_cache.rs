@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use ring::digest::{Context, Digest, SHA256};
+use ring::digest::{SHA256, digest};
 
 use super::{refusal::Refusal, verified_token::VerifiedToken};
 use crate::{bounded_map::BoundedMap, error::AuthError, jose::base64url, time::UnixTime};
@@ -19,10 +19,20 @@ const MAX_REVOKED: usize = 10_000;
 /// Seconds that a refusal is kept for.
 const REFUSED_FOR: u64 = 1;
 
+/// The hash that a token is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct WholeHash([u8; 32]);
+
+impl WholeHash {
+    pub(super) fn of(token: &[u8]) -> Self {
+        Self(hash(token))
+    }
+}
+
 /// The hashes of a token, which are all that is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TokenHash {
-    whole: [u8; 32],
+    whole: WholeHash,
     /// Without the signature, where it is a JSON Web Token: whoever has one by ECDSA can write another signature that is as
     /// good.
     unsigned: [u8; 32],
@@ -30,18 +40,16 @@ pub(super) struct TokenHash {
 
 impl TokenHash {
     pub(super) fn of(token: &str) -> Self {
-        let signature = signature(token);
-        let (unsigned, signature) = token.split_at(token.len() - signature.len());
-        let mut context = Context::new(&SHA256);
-        context.update(unsigned.as_bytes());
-        let unsigned = bytes(&context.clone().finish());
-        context.update(signature.as_bytes());
-        let whole = bytes(&context.finish());
-        Self { whole, unsigned }
+        let unsigned = token.strip_suffix(signature(token)).unwrap_or(token);
+        Self {
+            whole: WholeHash::of(token.as_bytes()),
+            unsigned: hash(unsigned.as_bytes()),
+        }
     }
 }
 
-fn bytes(hash: &Digest) -> [u8; 32] {
+fn hash(text: &[u8]) -> [u8; 32] {
+    let hash = digest(&SHA256, text);
     hash.as_ref().try_into().unwrap_or_default()
 }
 
@@ -64,8 +72,9 @@ fn signature(token: &str) -> &str {
 /// Verified tokens. The oldest give way to new ones.
 #[derive(Debug)]
 pub(super) struct TokenCache {
-    valid: BoundedMap<TokenHash, Valid>,
-    refused: BoundedMap<TokenHash, (Refusal, UnixTime)>,
+    /// None of them is revoked.
+    valid: BoundedMap<WholeHash, Valid>,
+    refused: BoundedMap<WholeHash, (Refusal, UnixTime)>,
     /// Without their signatures, with the time from which on they would be refused in any case.
     revoked: HashMap<[u8; 32], UnixTime>,
 }
@@ -76,30 +85,36 @@ struct Valid {
     until: UnixTime,
     /// The thumbprint of the key that has signed it.
     key: Option<String>,
+    /// As in [`TokenHash`].
+    unsigned: [u8; 32],
 }
 
 impl TokenCache {
+    /// A token that was found valid, as long as that holds: most requests need no more than this.
+    pub(super) fn valid(&self, hash: &WholeHash, now: UnixTime) -> Option<&Arc<VerifiedToken>> {
+        let valid = self.valid.get(hash).filter(|valid| now < valid.until);
+        valid.map(|valid| &valid.token)
+    }
+
     /// What was found of a token, as long as that holds.
     pub(super) fn get(
         &self,
         hash: &TokenHash,
         now: UnixTime,
     ) -> Option<Result<Arc<VerifiedToken>, Refusal>> {
-        // Before all else: it may have been found valid meanwhile.
         if let Some(refusal) = self.revocation(hash) {
             return Some(Err(refusal));
         }
-        let valid = self.valid.get(hash).filter(|valid| now < valid.until);
-        if let Some(valid) = valid {
-            return Some(Ok(Arc::clone(&valid.token)));
+        if let Some(token) = self.valid(&hash.whole, now) {
+            return Some(Ok(Arc::clone(token)));
         }
-        let (refusal, until) = self.refused.get(hash)?;
+        let (refusal, until) = self.refused.get(&hash.whole)?;
         (now < *until).then(|| Err(refusal.clone()))
     }
 
     /// Whether a token was valid when it was verified last, be that long ago.
     pub(super) fn was_valid(&self, hash: &TokenHash) -> bool {
-        self.valid.contains(hash)
+        self.valid.contains(&hash.whole)
     }
 
     /// The refusal of a token that was revoked.
@@ -123,21 +138,28 @@ impl TokenCache {
         if self.is_revoked(&hash) {
             return;
         }
-        self.refused.remove(&hash);
-        self.valid.insert(hash, Valid { token, until, key });
+        self.refused.remove(&hash.whole);
+        let valid = Valid {
+            token,
+            until,
+            key,
+            unsigned: hash.unsigned,
+        };
+        self.valid.insert(hash.whole, valid);
     }
 
     /// Keeps a refusal for a second. That nothing can be found out now makes no token one that was never valid.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
         if !refusal.is_unavailable() {
-            self.valid.remove(&hash);
+            self.valid.remove(&hash.whole);
         }
-        self.refused.insert(hash, (refusal, now.plus(REFUSED_FOR)));
+        self.refused
+            .insert(hash.whole, (refusal, now.plus(REFUSED_FOR)));
     }
 
     /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.
     pub(super) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
-        self.valid.remove(&hash);
+        self.valid.retain(|it| it.unsigned != hash.unsigned);
         if self.revoked.len() >= MAX_REVOKED {
             self.revoked.retain(|_, until| *until > now);
         }

@@ -3,11 +3,12 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use super::{
+    credentials::Credentials,
     introspection::Introspection,
     key_cache::{KeyCache, Refresh},
     locks::{Mutex, RwLock},
     refusal::Refusal,
-    token_cache::{TokenCache, TokenHash},
+    token_cache::{TokenCache, TokenHash, WholeHash},
     trusted_issuer::TrustedIssuer,
     verified_token::VerifiedToken,
 };
@@ -200,8 +201,21 @@ impl TokenVerifier {
     /// What is known of a token without doing anything: most requests need no more.
     #[must_use]
     pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
-        let hash = TokenHash::of(token.expose());
-        self.cache.read().get(&hash, now)?.ok()
+        self.verified_hash(&WholeHash::of(token.expose().as_bytes()), now)
+    }
+
+    /// The same for the token that a request bears, which is not copied.
+    #[must_use]
+    pub fn verified_credentials(
+        &self,
+        credentials: &Credentials,
+        now: UnixTime,
+    ) -> Option<Arc<VerifiedToken>> {
+        self.verified_hash(&WholeHash::of(credentials.bytes()), now)
+    }
+
+    fn verified_hash(&self, hash: &WholeHash, now: UnixTime) -> Option<Arc<VerifiedToken>> {
+        self.cache.read().valid(hash, now).cloned()
     }
 
     /// Verifies a token. A signature that was not checked before takes up to half a millisecond.

@@ -4,13 +4,13 @@ use http::{HeaderValue, Method};
 use oxmcp_auth::{
     ScopeSet, Secret, UnixTime,
     jose::{Algorithm, Jwks, SigningKey},
-    server::{TokenVerifier, TrustedIssuer, Verification},
+    server::{Credentials, TokenVerifier, TrustedIssuer, Verification},
 };
 use serde_json::{Value, json};
 
 use crate::support::{
-    ISSUER, NOW, RESOURCE, claims, fetch, fetching, fixed, introspecting, is_valid, key, ok,
-    refusal, set, status, token, with,
+    ISSUER, NOW, RESOURCE, claims, fetch, fetching, fixed, headers, introspecting, is_valid, key,
+    ok, refusal, set, status, token, with,
 };
 
 #[test]
@@ -415,10 +415,19 @@ fn a_verified_token_is_known_until_it_ends() {
     let key = key("one");
     let verifier = fixed(&key);
     let token = token(&key, &claims());
-    assert!(verifier.verified(&token, NOW).is_none());
+    let request = headers("authorization", &[&format!("DPoP  {} ", token.expose())]);
+    let credentials = Credentials::from_headers(&request).unwrap();
+    assert!(!format!("{credentials:?}").contains(token.expose()));
+    assert_eq!(credentials.token(), token);
+    let is_known = |at: UnixTime| {
+        let is_known = verifier.verified(&token, at).is_some();
+        let of_request = verifier.verified_credentials(&credentials, at);
+        assert_eq!(of_request.is_some(), is_known);
+        is_known
+    };
+    assert!(!is_known(NOW));
     assert!(is_valid(&verifier.verify(&token, NOW)));
-    assert!(verifier.verified(&token, NOW.plus(359)).is_some());
-    assert!(verifier.verified(&token, NOW.plus(360)).is_none());
+    assert!(is_known(NOW.plus(359)) && !is_known(NOW.plus(360)));
     assert!(
         refusal(verifier.verify(&token, NOW.plus(360)))
             .description()

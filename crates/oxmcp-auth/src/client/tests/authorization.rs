@@ -147,7 +147,7 @@ fn a_client_of_another_server_is_not_sent() {
 }
 
 #[test]
-fn an_answer_counts_only_with_its_state() {
+fn attack_10_an_answer_counts_only_with_its_state() {
     let attempt = attempt(|_| {});
     let state = attempt.state().expose();
     let good = format!("{REDIRECT}?code=abc&state={state}");
@@ -191,7 +191,7 @@ fn an_answer_counts_only_with_its_state() {
 }
 
 #[test]
-fn the_issuer_of_an_answer_is_compared_letter_by_letter() {
+fn attack_10_the_issuer_of_an_answer_is_compared_letter_by_letter() {
     let right = "iss=https%3A%2F%2Fas.example";
     let table = [
         // advertised, what came, whether it counts

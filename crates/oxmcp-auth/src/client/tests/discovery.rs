@@ -120,7 +120,7 @@ fn places_that_must_not_be_asked_are_not() {
 }
 
 #[test]
-fn metadata_of_another_resource_is_refused_before_anything_that_it_names_is_asked() {
+fn attack_10_metadata_of_another_resource_is_refused_before_anything_that_it_names_is_asked() {
     let prm = PRM.replace(MCP, "https://evil.example.com/mcp");
     let (asked, found) = discover(
         MCP,
@@ -133,7 +133,7 @@ fn metadata_of_another_resource_is_refused_before_anything_that_it_names_is_aske
 }
 
 #[test]
-fn another_issuer_in_the_metadata_ends_the_search() {
+fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
     let meta = META.replace("\"https://as.example\"", "\"https://as.example/\"");
     let web: Web<'_> = &[
         (PRM_URL, 200, PRM),
@@ -178,7 +178,7 @@ fn errors_of_a_server_end_the_search_and_are_no_absence() {
 }
 
 #[test]
-fn default_endpoints_are_for_servers_that_answer_404_everywhere() {
+fn attack_12_default_endpoints_are_for_servers_that_answer_404_everywhere() {
     let origin = "https://mcp.example/.well-known/oauth-authorization-server";
     let plain = DiscoveryOptions::default;
     let (asked, found) = discover(MCP, None, plain(), &[]);

@@ -58,7 +58,7 @@ fn clients_are_chosen_in_the_order_of_the_specification() {
 }
 
 #[test]
-fn a_client_of_another_issuer_is_never_used() {
+fn attack_10_a_client_of_another_issuer_is_never_used() {
     let options = ClientOptions {
         registered: vec![
             Client::new("theirs")

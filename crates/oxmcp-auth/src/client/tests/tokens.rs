@@ -298,7 +298,7 @@ fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
 }
 
 #[test]
-fn an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
+fn attack_21_an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
     let client = client().with_secret("hunter/2");
     let key = Arc::new(ProofKey::generate().unwrap());
     for methods in ["client_secret_post", "client_secret_basic"] {

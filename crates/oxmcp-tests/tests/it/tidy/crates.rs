@@ -209,6 +209,36 @@ fn examples_build_what_the_sdk_builds() {
     none(&more.map(say).collect::<Vec<_>>());
 }
 
+/// A program that takes no tokens and logs in nowhere, as a server over stdio, is built without what that needs.
+#[test]
+fn authorization_is_built_for_those_alone_who_ask_for_it() {
+    let text = super::source::read("crates/oxmcp/Cargo.toml").text;
+    let dependencies = Manifest::of(&text).dependencies;
+    let (_, features) = text.split_once("[features]\n").unwrap();
+    let (features, _) = features.split_once("\n[").unwrap();
+    let mut wrong = Vec::new();
+    for name in ["oxmcp-auth", "webbrowser", "fs4", "keyring-core"] {
+        if !dependencies[name].contains("optional = true") {
+            wrong.push(format!("{name} is built for everybody"));
+        }
+    }
+    let mut feature = "";
+    for line in features.lines().filter(|line| !line.starts_with('#')) {
+        if !line.starts_with([' ', ']']) {
+            feature = line.split(' ').next().unwrap();
+        }
+        let asks = ["auth", "keyring"].contains(&feature);
+        let words = line.split('"').skip(1).step_by(2);
+        let words = words.map(|word| word.strip_prefix("dep:").unwrap_or(word));
+        let needed = |it: &&str| {
+            ["auth", "oxmcp-auth", "webbrowser", "fs4"].contains(it) || it.starts_with("keyring")
+        };
+        let found = words.filter(needed).filter(|_| !asks);
+        wrong.extend(found.map(|it| format!("the feature {feature} brings {it}")));
+    }
+    none(&wrong);
+}
+
 #[test]
 fn crates_that_decide_do_no_io() {
     let (crates, _) = manifests();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_are_not_fetched_from_where_their_issuer_is_not() {
+    async fn attack_9_keys_are_not_fetched_from_where_their_issuer_is_not() {
         let clients = Clients::of([ISSUER].into_iter());
         let refusal = "no public address";
         for (keys, is_refused) in [
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_are_not_fetched_from_a_name_that_leads_into_this_network() {
+    async fn attack_9_keys_are_not_fetched_from_a_name_that_leads_into_this_network() {
         // No address stands in the URL: it is seen where the name is resolved.
         for (issuer, is_refused) in [("https://8.8.8.8", true), (ISSUER, false)] {
             let clients = Clients::of([issuer].into_iter());

@@ -257,6 +257,7 @@ impl ProtectedResource {
     ///
     /// URLs that an issuer's metadata name must not lead into the network of this machine, and the default client connects to
     /// addresses alone that were checked. Yours connects as it likes: of such a URL only the spelling is checked, which must be https.
+    /// So does a proxy that the system names.
     #[must_use]
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.set().client = Some(Arc::new(client));

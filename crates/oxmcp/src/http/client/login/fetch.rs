@@ -89,6 +89,7 @@ impl Fetch {
     }
 
     async fn send(&self, mut request: Request, is_guarded: bool) -> Result<Response> {
+        let first = request.uri().to_string();
         for _ in 0..=MAX_REDIRECTS {
             let url = request.uri().to_string();
             let again = (request.method() == Method::GET).then(|| request.headers().clone());
@@ -122,9 +123,11 @@ impl Fetch {
                 .parse()
                 .map_err(|_| Error::network(format!("{place} redirects to what is no URL")))?;
         }
-        Err(Error::limit(format!(
-            "metadata redirects more than {MAX_REDIRECTS} times in a row"
-        )))
+        let text = format!(
+            "{} redirects more than {MAX_REDIRECTS} times in a row",
+            shown_url(&first)
+        );
+        Err(Error::failed_login(text.clone(), Error::limit(text)))
     }
 
     async fn send_once(&self, request: Request, is_guarded: bool) -> Result<Response> {

@@ -429,7 +429,7 @@ impl Login {
     ///
     /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects to addresses
     /// alone that were checked. Yours resolves names by itself, so that of a URL only the spelling is checked: https, and an
-    /// address that may be asked, where the host is an address.
+    /// address that may be asked, where the host is an address. A proxy that the system names does so, too.
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.http_client = Some(Arc::new(client));
         self

@@ -118,7 +118,7 @@ fn normal(host: &str) -> String {
 fn refused(host: &str, address: IpAddr) -> String {
     format!(
         "{host} is at {address}, which is no public address: what another server names must not lead there. If that is right, \
-         say so: by Login::trust_hosts, or TrustedIssuer::keys_at"
+         say so: by Login::trust_host, or TrustedIssuer::keys_at"
     )
 }
 

@@ -232,7 +232,7 @@ async fn only_a_login_by_redirect_is_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logins_are_listed_without_their_secrets() {
+async fn attack_21_logins_are_listed_without_their_secrets() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = process(&web, &store).user("ann");
     let attempt = login.begin(MCP).await.unwrap();
@@ -312,7 +312,7 @@ async fn what_is_logged_out_is_not_refreshed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_refresh_token_is_kept_of_endpoints_that_nobody_has_named() {
+async fn attack_12_no_refresh_token_is_kept_of_endpoints_that_nobody_has_named() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().hides = true;
     let login = process(&web, &store);

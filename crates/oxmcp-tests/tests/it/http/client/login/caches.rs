@@ -32,7 +32,7 @@ async fn a_login_in_mid_session_leaves_what_the_one_before_was_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_belongs_to_the_login_that_it_came_for() {
+async fn attack_23_an_answer_belongs_to_the_login_that_it_came_for() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -51,7 +51,7 @@ async fn an_answer_belongs_to_the_login_that_it_came_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_share_answers_within_one_login_alone() {
+async fn attack_23_sessions_share_answers_within_one_login_alone() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ours = client();
     let connect = async |user: &str| {

@@ -135,7 +135,7 @@ async fn a_login_that_cannot_begin_is_not_left_out_the_next_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named() {
+async fn attack_12_nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named() {
     let web = Web::new();
     web.fake().hides = true;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -151,7 +151,7 @@ async fn nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_secret_goes_to_endpoints_that_nobody_has_named() {
+async fn attack_12_no_secret_goes_to_endpoints_that_nobody_has_named() {
     let web = Web::new();
     web.fake().hides = true;
     let own = auth::client::Client::new("id")
@@ -165,7 +165,7 @@ async fn no_secret_goes_to_endpoints_that_nobody_has_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_authorization_server_gets_nothing_of_the_one_before() {
+async fn attack_10_another_authorization_server_gets_nothing_of_the_one_before() {
     let web = Web::new();
     let store = oxmcp::http::MemoryTokenStore::new();
     let login = agreeing(&web).store(store.clone());

@@ -81,7 +81,7 @@ pub(super) struct Fake {
     pub(super) hides: bool,
     /// Whether the MCP server has another authorization server now.
     pub(super) has_migrated: bool,
-    /// What is answered instead, at a URL.
+    /// What is answered instead, at a URL: a status and a body, or for 302 and 307 where it leads.
     pub(super) instead: BTreeMap<&'static str, (u16, String)>,
     /// Parameters of the answer to the authorization request, instead of its own.
     pub(super) answers: Option<&'static str>,
@@ -259,8 +259,11 @@ impl Fake {
         let url = request.uri().to_string();
         let body = std::str::from_utf8(request.body()).unwrap();
         if let Some((status, body)) = self.instead.get(url.as_str()) {
-            let body = Bytes::from(body.clone());
-            return Response::builder().status(*status).body(body).unwrap();
+            let mut response = Response::builder().status(*status);
+            if matches!(status, 302 | 307) && !body.is_empty() {
+                response = response.header("location", body);
+            }
+            return response.body(Bytes::from(body.clone())).unwrap();
         }
         if self.hides && url.contains("/.well-known/") {
             return json_answer(404, &json!({}));

@@ -70,7 +70,7 @@ async fn begun(web: &Web) -> String {
 }
 
 #[tokio::test]
-async fn no_secret_is_in_a_log_line_or_an_error() {
+async fn attack_21_no_secret_is_in_a_log_line_or_an_error() {
     let lines = LogLines::default();
     let _guard = subscribe(lines.clone());
     let mut texts = Vec::new();

@@ -5,15 +5,15 @@ use std::fmt::Write;
 use super::*;
 use crate::http::client::login::fake::{AS, Fake};
 
-const PLACE: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
-const METADATA: &str = "https://as.example/.well-known/oauth-authorization-server";
+pub(super) const PLACE: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+pub(super) const METADATA: &str = "https://as.example/.well-known/oauth-authorization-server";
 const OPENID: &str = "https://as.example/.well-known/openid-configuration";
 const REGISTER: &str = "https://as.example/register";
 const TOKEN: &str = "https://as.example/token";
 
 type Fault = (&'static str, fn(&mut Fake));
 
-fn instead(fake: &mut Fake, url: &'static str, status: u16, body: &str) {
+pub(super) fn instead(fake: &mut Fake, url: &'static str, status: u16, body: &str) {
     fake.instead.insert(url, (status, body.to_owned()));
 }
 
@@ -39,6 +39,18 @@ const FAULTS: &[Fault] = &[
             200,
             r#"{"resource": "https://mcp.example/mcp"}"#,
         );
+    }),
+    ("the metadata redirect without end", |fake| {
+        instead(fake, METADATA, 302, METADATA);
+    }),
+    ("the metadata redirect to plain http", |fake| {
+        instead(fake, METADATA, 302, "http://as.example/");
+    }),
+    ("the metadata redirect into this network", |fake| {
+        instead(fake, METADATA, 302, "https://169.254.169.254/");
+    }),
+    ("the metadata are too long", |fake| {
+        instead(fake, METADATA, 200, &" ".repeat((1 << 20) + 1));
     }),
     ("the authorization server has no metadata", |fake| {
         instead(fake, METADATA, 404, "");
@@ -133,6 +145,14 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
       POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": the protected resource metadata is of "https://evil.example/", and the MCP server is "https://mcp.example/mcp": a token for the one must not be sent to the other. Connect to the URL that the metadata names, or have its `resource` put right
     no authorization server is named:
       POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": the metadata of "https://mcp.example/mcp" names no authorization server (`authorization_servers`): nobody knows where to get a token. If you know it, configure the issuer
+    the metadata redirect without end:
+      POST https://mcp.example/mcp failed: https://as.example/.well-known/oauth-authorization-server redirects more than 3 times in a row
+    the metadata redirect to plain http:
+      POST https://mcp.example/mcp failed: the URL that https://as.example/.well-known/oauth-authorization-server redirects to "http://as.example/" must be https
+    the metadata redirect into this network:
+      POST https://mcp.example/mcp failed: https://169.254.169.254/ could not be asked: 169.254.169.254 is at 169.254.169.254, which is no public address: what another server names must not lead there. If that is right, say so: by Login::trust_host, or TrustedIssuer::keys_at
+    the metadata are too long:
+      POST https://mcp.example/mcp failed: https://as.example/.well-known/oauth-authorization-server could not be asked: the answer of https://as.example/.well-known/oauth-authorization-server is longer than 1048576 bytes
     the authorization server has no metadata:
       POST https://mcp.example/mcp failed: there is no metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server answered 404, https://as.example/.well-known/openid-configuration answered 404. If you know the authorization server, configure the issuer
     its metadata are a list:
@@ -142,7 +162,7 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     its metadata are of another issuer:
       POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" says that its issuer is "https://as.example/": they must be the same, letter by letter. If the server is yours, put one of them right; if you trust it, pin the issuer
     it has no PKCE:
-      POST https://mcp.example/mcp failed: the authorization server "https://as.example" does not say that it supports PKCE with S256 (`code_challenge_methods_supported`): nobody may be sent there to log in, unless you know that it does and assume_pkce is set
+      POST https://mcp.example/mcp failed: the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` lists others alone: nobody may be sent there to log in, unless you know that it does and assume_pkce is set
     clients cannot register:
       POST https://mcp.example/mcp failed: there is no client for the authorization server "https://as.example": it takes neither registrations nor ids that are URLs, or none is configured. Have a client registered there, and configure its id
     the registration is refused:
@@ -166,7 +186,7 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     the token answer cannot be read:
       POST https://mcp.example/mcp failed: the token answer of "https://as.example/token" cannot be read: a member is missing or has another type than expected (line 1, column 27)
     the token is of another type:
-      POST https://mcp.example/mcp failed: "https://as.example/token": the token is of a type that is neither Bearer nor DPoP
+      POST https://mcp.example/mcp failed: "https://as.example/token": a token of the type Bearer or DPoP was expected, and one of "mac" came
     the token endpoint redirects:
       POST https://mcp.example/mcp failed: the token request to "https://as.example/token" answered 302
     "#);

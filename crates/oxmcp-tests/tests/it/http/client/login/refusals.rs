@@ -3,6 +3,10 @@
 use oxmcp::{auth::AuthErrorKind, http::Login};
 
 use super::*;
+use crate::http::client::login::{
+    fake::AS,
+    messages::{METADATA, PLACE, instead},
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_login_that_nobody_can_make_fails_at_once() {
@@ -65,12 +69,61 @@ async fn want_of_scopes_says_so_without_a_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_another_request_gets_no_token() {
+async fn attack_10_an_answer_to_another_request_gets_no_token() {
     let web = Web::new();
     web.fake().breaks_state = true;
     let error = connect(&web, agreeing(&web)).await.unwrap_err();
     assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
     assert!(!web.asked().contains(&"authorization_code".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_9_nothing_that_a_server_names_leads_into_this_network() {
+    for host in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "[fd00::1]"] {
+        let place = format!("https://{host}/x");
+        let resource = json!({"resource": MCP, "authorization_servers": [place]});
+        let server = |name: &str| {
+            let mut metadata = json!({
+                "issuer": AS,
+                "authorization_endpoint": "https://as.example/authorize",
+                "token_endpoint": "https://as.example/token",
+                "registration_endpoint": "https://as.example/register",
+                "code_challenge_methods_supported": ["S256"],
+                "token_endpoint_auth_methods_supported": ["none"],
+                "authorization_response_iss_parameter_supported": true,
+            });
+            metadata[name] = json!(place);
+            metadata.to_string()
+        };
+        for (url, status, body) in [
+            (PLACE, 200, resource.to_string()),
+            (PLACE, 302, place.clone()),
+            (METADATA, 302, place.clone()),
+            (METADATA, 200, server("registration_endpoint")),
+            (METADATA, 200, server("token_endpoint")),
+        ] {
+            let web = Web::new();
+            // It panics where it is asked at another place than its own.
+            instead(&mut web.fake(), url, status, &body);
+            let error = connect(&web, agreeing(&web)).await.unwrap_err();
+            assert!(
+                error.message().contains("no public address"),
+                "{body}: {error}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_11_no_token_of_a_login_goes_to_another_origin() {
+    let web = Web::new();
+    let session = connect(&web, agreeing(&web)).await.unwrap();
+    for to in ["https://evil.example/mcp", "http://mcp.example/mcp"] {
+        // It panics where it is asked there.
+        instead(&mut web.fake(), MCP, 307, to);
+        let error = call(&session, "add").await.unwrap_err();
+        assert!(error.message().contains("another origin"), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +166,7 @@ async fn scopes_that_are_not_granted_are_not_asked_for_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secrets_are_in_no_error_and_no_debug() {
+async fn attack_21_secrets_are_in_no_error_and_no_debug() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -158,7 +211,7 @@ async fn logins_for_more_scopes_that_fail_are_not_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_with_a_secret_goes_to_no_server_that_nobody_has_named() {
+async fn attack_12_a_client_with_a_secret_goes_to_no_server_that_nobody_has_named() {
     let web = Web::new();
     let secret = || {
         oxmcp::auth::client::Client::new("id")

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `issuer.rs` | an issuer by hand, and requests with its tokens |
 //! | `requests.rs` | which requests are let in, and how others are refused |
+//! | `owners.rs` | what belongs to the issuer, subject and client of a token |
 //! | `bad_tokens.rs` | tokens that must not be taken, of each kind |
 //! | `proofs.rs` | proofs of possession (DPoP) and their nonces |
 //! | `held_against_tokens.rs` | the scopes of what a message names |
@@ -17,6 +18,7 @@ mod bad_tokens;
 mod held_against_tokens;
 mod issuer;
 mod log_lines;
+mod owners;
 mod permitted;
 mod proofs;
 mod requests;

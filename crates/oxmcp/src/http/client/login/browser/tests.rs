@@ -113,7 +113,7 @@ async fn where_nobody_can_be_asked_the_login_fails_at_once() {
 }
 
 #[tokio::test]
-async fn only_pages_of_the_web_are_opened() {
+async fn attack_13_only_pages_of_the_web_are_opened() {
     for url in [
         "file:///etc/passwd?state=right",
         "javascript:alert(1)",
