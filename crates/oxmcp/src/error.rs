@@ -189,7 +189,9 @@ impl Error {
         Self::new(Kind::Tool, message)
     }
 
-    pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+    /// A limit of this side was reached, as the size of a store; see [`is_limit`](Self::is_limit).
+    #[must_use]
+    pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Limit, message)
     }
 
