@@ -1,0 +1,12 @@
+//! Tests of the stores in Redis, with servers that they bring and start.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod connecting;
+mod losses;
+mod server;
+mod tasks;
+mod values;
