@@ -8,12 +8,12 @@ use std::{
     process::{Command, Stdio},
 };
 
+use xtask::packages::{NGINX, left_out};
+
 use super::{
     cases::{Over, Runtime, Server},
     runner::transcript,
 };
-use xtask::packages::{NGINX, left_out};
-
 use crate::{
     setup::Tools,
     step::{Outcome, headline, root},

@@ -1,4 +1,4 @@
-//! What is said where there is no Redis that can be used.
+//! The errors of addresses where there is no Redis that can be used.
 
 use std::net::Ipv4Addr;
 
