@@ -9,17 +9,15 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use redis::{Client, RedisResult, aio::PubSubStream};
-use tokio::{
-    sync::Notify,
-    task::AbortHandle,
-    time::{sleep, timeout},
-};
+use tokio::{sync::Notify, task::AbortHandle, time::sleep};
 
-use crate::connection::PATIENCE;
+use crate::connection::Connection;
 
 /// What waits is woken in so many groups. One that is woken for nothing asks Redis once.
 const GROUPS: usize = 64;
+
+/// How often what waits for a change looks by itself.
+pub(crate) const RECHECK: Duration = Duration::from_secs(5);
 
 /// How long it takes to subscribe again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -33,9 +31,9 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Subscribes, and again whenever the connection is lost.
-    pub(crate) fn of(client: Client, channel: String) -> Self {
+    pub(crate) fn of(connection: Arc<Connection>, channel: String) -> Self {
         let groups = Arc::new(Groups(array::from_fn(|_| Notify::new())));
-        let listening = tokio::spawn(listen(client, channel, Arc::clone(&groups)));
+        let listening = tokio::spawn(listen(connection, channel, Arc::clone(&groups)));
         Self {
             groups,
             listening: listening.abort_handle(),
@@ -70,10 +68,10 @@ impl Groups {
     }
 }
 
-async fn listen(client: Client, channel: String, groups: Arc<Groups>) {
+async fn listen(connection: Arc<Connection>, channel: String, groups: Arc<Groups>) {
     loop {
-        match timeout(PATIENCE, subscribe(&client, &channel)).await {
-            Ok(Ok(mut messages)) => {
+        match connection.subscribe(std::slice::from_ref(&channel)).await {
+            Ok(mut messages) => {
                 // What was said before nobody has heard.
                 groups.wake_all();
                 while let Some(message) = messages.next().await {
@@ -81,15 +79,8 @@ async fn listen(client: Client, channel: String, groups: Arc<Groups>) {
                 }
                 tracing::debug!("the subscription to Redis has ended, and begins again");
             }
-            Ok(Err(error)) => tracing::debug!(%error, "cannot subscribe to changes in Redis"),
-            Err(_) => tracing::debug!("Redis has not answered a subscription"),
+            Err(error) => tracing::debug!(%error, "cannot subscribe to changes in Redis"),
         }
         sleep(PAUSE).await;
     }
-}
-
-async fn subscribe(client: &Client, channel: &str) -> RedisResult<PubSubStream> {
-    let mut subscription = client.get_async_pubsub().await?;
-    subscription.subscribe(channel).await?;
-    Ok(subscription.into_on_message())
 }

@@ -10,7 +10,7 @@ use oxmcp::Result;
 use redis::{
     Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, IntoConnectionInfo, ProtocolVersion,
     PushInfo, RedisError, RedisResult, ScriptInvocation, ServerErrorKind,
-    aio::{ConnectionManager, ConnectionManagerConfig},
+    aio::{ConnectionManager, ConnectionManagerConfig, PubSubStream},
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::failure;
 
 /// How long an operation may take in all. A call waits for it, and a store that hangs must not make calls hang.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long a peer that is gone is not noticed.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -76,10 +76,6 @@ impl Connection {
         }
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// Runs a command.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
         let mut commands = self.commands();
@@ -93,6 +89,16 @@ impl Connection {
     ) -> Result<T> {
         let mut commands = self.commands();
         self.patiently(script.invoke_async(&mut commands)).await
+    }
+
+    /// Subscribes to channels, by a connection of its own.
+    pub(crate) async fn subscribe(&self, channels: &[String]) -> Result<PubSubStream> {
+        self.patiently(async {
+            let mut subscription = self.client.get_async_pubsub().await?;
+            subscription.subscribe(channels).await?;
+            Ok(subscription.into_on_message())
+        })
+        .await
     }
 
     fn commands(&self) -> ConnectionManager {

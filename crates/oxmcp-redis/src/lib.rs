@@ -21,17 +21,25 @@
 // The files of this crate:
 //
 // | `store` | [`Redis`], the handle, and its settings |
-// | `tasks` | tasks, by the scripts in `scripts/` |
+// | `tasks` | tasks |
+// | `sessions` | sessions |
+// | `events` | events of streams |
+// | `bus` | the bus between nodes |
+// | `scripts`, `scripts/` | the scripts by which all of these change something |
 // | `changes` | the subscription that wakes what waits for changes |
 // | `names` | the names of keys and channels |
 // | `values` | values as they are kept: sealed or plain |
 // | `connection` | the connection, and the patience of each operation |
 // | `failure` | the errors |
 
+mod bus;
 mod changes;
 mod connection;
+mod events;
 mod failure;
 mod names;
+mod scripts;
+mod sessions;
 mod store;
 mod tasks;
 mod values;

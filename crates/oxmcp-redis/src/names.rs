@@ -1,15 +1,13 @@
 //! Names of keys and channels. Ids and owners are secrets, so their hashes stand in them.
 
-use std::fmt::Write;
+use oxmcp::store::hashed;
 
-use sha2::{Digest, Sha256};
-
-/// How many bytes of a hash make a name.
-const LENGTH: usize = 16;
-
-/// The names of one prefix. It stands in braces, so that a script has all its keys in one place, also behind a proxy for clusters.
+/// The names of one prefix. What a script needs together has the same words in braces, so that it is in one place, also behind a
+/// proxy for clusters: all tasks, and all of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
+    prefix: String,
+    /// The prefix in braces.
     tag: String,
 }
 
@@ -20,21 +18,19 @@ impl Names {
         let prefix = prefix.replace('{', "%7B").replace('}', "%7D");
         Self {
             tag: format!("{{{prefix}}}"),
+            prefix,
         }
     }
 
     /// A task.
     pub(crate) fn task(&self, id: &str) -> String {
-        format!("{}:task:{}", self.tag, hash(&[b"task", id.as_bytes()]))
+        format!("{}:task:{}", self.tag, hashed(&format!("task {id}")))
     }
 
     /// The tasks of an owner.
     pub(crate) fn owner(&self, owner: Option<&str>) -> String {
-        let hash = match owner {
-            Some(owner) => hash(&[b"owner", owner.as_bytes()]),
-            None => hash(&[b"nobody"]),
-        };
-        format!("{}:owner:{hash}", self.tag)
+        let owner = owner.map_or_else(|| "nobody".to_owned(), |owner| format!("owner {owner}"));
+        format!("{}:owner:{}", self.tag, hashed(&owner))
     }
 
     /// All tasks, by when they expire.
@@ -47,25 +43,38 @@ impl Names {
         format!("{}:leases", self.tag)
     }
 
-    /// The channel on which the key of each task is named that has changed.
+    /// The record of a session.
+    pub(crate) fn session(&self, id: &str) -> String {
+        format!("{}:session", self.session_tag(id))
+    }
+
+    /// What is known of the streams of a session.
+    pub(crate) fn streams(&self, session: &str) -> String {
+        format!("{}:streams", self.session_tag(session))
+    }
+
+    /// The events of a stream.
+    pub(crate) fn events(&self, session: &str, stream: &str) -> String {
+        format!("{}:events:{stream}", self.session_tag(session))
+    }
+
+    fn session_tag(&self, session: &str) -> String {
+        format!(
+            "{{{}:{}}}",
+            self.prefix,
+            hashed(&format!("session {session}"))
+        )
+    }
+
+    /// The channel on which the key is named of what has changed.
     pub(crate) fn changes(&self) -> String {
         format!("{}:changes", self.tag)
     }
-}
 
-/// A part of the SHA-256 of parts that are told apart, in hexadecimal digits.
-fn hash(parts: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+    /// The channel of a topic of the bus.
+    pub(crate) fn topic(&self, topic: &str) -> String {
+        format!("{}:bus:{topic}", self.tag)
     }
-    let mut name = String::with_capacity(2 * LENGTH);
-    for byte in hash.finalize().iter().take(LENGTH) {
-        // Writing to a string never fails.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
 }
 
 #[cfg(test)]
@@ -75,6 +84,15 @@ mod tests {
     #[test]
     fn names_show_no_secret_and_are_in_one_place() {
         let names = Names::new("shop");
+        let session = names.session("secret");
+        let place = session.strip_suffix("session").unwrap();
+        assert!(
+            place.starts_with("{shop:") && place.ends_with("}:"),
+            "{place}"
+        );
+        for name in [names.streams("secret"), names.events("secret", "get")] {
+            assert!(name.starts_with(place), "{name}");
+        }
         let all = [
             names.task("secret"),
             names.owner(Some("secret")),
@@ -90,7 +108,7 @@ mod tests {
             );
         }
         let task = all[0].rsplit(':').next().unwrap();
-        assert_eq!(task.len(), 2 * LENGTH);
+        assert_eq!(task.len(), 32);
         assert_ne!(task, all[1].rsplit(':').next().unwrap());
         assert_ne!(names.owner(Some("")), names.owner(None));
     }

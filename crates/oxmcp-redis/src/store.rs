@@ -1,6 +1,6 @@
 //! [`Redis`]: the handle to a server, and its settings.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oxmcp::{Result, StateKey};
 
@@ -11,7 +11,10 @@ use crate::{changes::Changes, connection::Connection, names::Names, values::Valu
 ///
 /// Without [`keys`](Self::keys) or [`plaintext`](Self::plaintext) it keeps nothing, and each operation fails.
 ///
-/// It is bounded in how many tasks there are, in all and of one owner. What bounds their bytes is `maxmemory` of Redis, where
+/// It is a [`TaskStore`](oxmcp::tasks::TaskStore), a [`SessionStore`](oxmcp::store::SessionStore), an
+/// [`EventStore`](oxmcp::store::EventStore) and a [`Bus`](oxmcp::store::Bus).
+///
+/// It is bounded in how many tasks there are, in all and of one owner, and in the streams of a session. What bounds the bytes of all is `maxmemory` of Redis, where
 /// `maxmemory-policy` must be `noeviction` or `volatile-ttl`: with `allkeys-lru` tasks get lost while they are needed. What Redis does not
 /// know any more, after a power cut or a failover, is gone.
 #[derive(Clone, Debug)]
@@ -22,6 +25,9 @@ pub struct Redis {
     pub(crate) changes: Arc<Changes>,
     pub(crate) max_tasks: usize,
     pub(crate) max_tasks_each: usize,
+    pub(crate) max_stream_events: usize,
+    pub(crate) max_stream_bytes: usize,
+    pub(crate) max_event_age: Duration,
 }
 
 impl Redis {
@@ -41,14 +47,18 @@ impl Redis {
     pub async fn connect(url: impl AsRef<str>) -> Result<Self> {
         let connection = Connection::open(url.as_ref()).await?;
         let names = Names::new("oxmcp");
-        let changes = Changes::of(connection.client().clone(), names.changes());
+        let connection = Arc::new(connection);
+        let changes = Changes::of(Arc::clone(&connection), names.changes());
         Ok(Self {
-            connection: Arc::new(connection),
+            connection,
             values: Values::unknown(),
             names,
             changes: Arc::new(changes),
             max_tasks: 100_000,
             max_tasks_each: 1_000,
+            max_stream_events: 4096,
+            max_stream_bytes: 4 << 20,
+            max_event_age: Duration::from_secs(5 * 60),
         })
     }
 
@@ -56,7 +66,8 @@ impl Redis {
     /// are kept and never in Redis.
     ///
     /// To replace a key, put the new one second everywhere, then first, and leave the old one out when the tasks of before have
-    /// expired. Given to any clone this holds for all of them at once, so that no restart is needed.
+    /// expired. Given to any clone this holds for all of them at once, so that no restart is needed. The bus has no memory: a message
+    /// under a key that a process does not have yet ends its subscription.
     #[must_use]
     pub fn keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
         self.values.seal_with(keys);
@@ -75,8 +86,8 @@ impl Redis {
     #[must_use]
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         self.names = Names::new(prefix.as_ref());
-        let client = self.connection.client().clone();
-        self.changes = Arc::new(Changes::of(client, self.names.changes()));
+        let connection = Arc::clone(&self.connection);
+        self.changes = Arc::new(Changes::of(connection, self.names.changes()));
         self
     }
 
@@ -91,6 +102,29 @@ impl Redis {
     #[must_use]
     pub fn max_tasks_each(mut self, tasks: usize) -> Self {
         self.max_tasks_each = tasks;
+        self
+    }
+
+    /// How many events one stream of a session may hold; beyond it the oldest go. Default: 4096, some minutes of quick progress.
+    #[must_use]
+    pub fn max_stream_events(mut self, events: usize) -> Self {
+        self.max_stream_events = events;
+        self
+    }
+
+    /// How many bytes one stream of a session may hold; beyond it the oldest events go. Default: 4 MiB, so that most images and files
+    /// still fit.
+    #[must_use]
+    pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
+        self.max_stream_bytes = bytes;
+        self
+    }
+
+    /// How long the events of a stream are kept once nothing is added to it. Default: 5 minutes: who lost a connection comes back within
+    /// seconds, or has slept too long to be interested.
+    #[must_use]
+    pub fn max_event_age(mut self, age: Duration) -> Self {
+        self.max_event_age = age;
         self
     }
 }

@@ -1,60 +1,42 @@
 //! Tasks in Redis: a hash for each, and sorted sets of all, of each owner's, and of the leases. What changes one is a script, so it
 //! happens as a whole and by the time of Redis.
 
-use std::{pin::pin, sync::LazyLock, time::Duration};
+use std::{pin::pin, time::Duration};
 
 use oxmcp::{
     Error, Result,
     tasks::{StoredTask, TaskRecord, TaskStore},
 };
-use redis::Script;
 use tokio::time::timeout;
 
-use crate::store::Redis;
+use crate::{
+    changes::RECHECK,
+    scripts::{FOREVER_MS, millis, script},
+    store::Redis,
+};
 
-macro_rules! script {
-    ($name:ident, $file:literal) => {
-        static $name: LazyLock<Script> = LazyLock::new(|| {
-            Script::new(concat!(
-                include_str!("scripts/prelude.lua"),
-                include_str!($file)
-            ))
-        });
-    };
-}
-
-script!(CREATE, "scripts/create.lua");
-script!(REPLACE, "scripts/replace.lua");
-script!(CLAIM, "scripts/claim.lua");
-script!(RENEW, "scripts/renew.lua");
-script!(ORPHANS, "scripts/orphans.lua");
-script!(LIST, "scripts/list.lua");
+script!(CREATE, "tasks/create.lua");
+script!(REPLACE, "tasks/replace.lua");
+script!(CLAIM, "tasks/claim.lua");
+script!(RENEW, "tasks/renew.lua");
+script!(ORPHANS, "tasks/orphans.lua");
+script!(LIST, "tasks/list.lua");
 
 /// The kinds of values, each of which opens in no other's place.
 const RECORD: &str = "task";
 const ID: &str = "id of a task";
 
-/// The longest time of a lease or a task, ten years: numbers of scripts are exact up to here.
-const FOREVER_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
-
 /// How many leases that have run out are looked at, at most.
 const MOST_ORPHANS: usize = 1000;
 
-/// How often what waits for a change looks by itself.
-const RECHECK: Duration = Duration::from_secs(5);
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).map_or(FOREVER_MS, |it| it.min(FOREVER_MS))
-}
-
 impl Redis {
-    fn record(&self, key: &str, task: &TaskRecord) -> Result<Vec<u8>> {
+    fn task_record(&self, key: &str, task: &TaskRecord) -> Result<Vec<u8>> {
         let json = serde_json::to_vec(task)
             .map_err(|error| Error::internal("a task cannot be written").with_source(error))?;
         self.values.encode(RECORD, key, &json)
     }
 
-    fn id(&self, owner: &str, kept: &[u8]) -> Result<String> {
+    fn task_id(&self, owner: &str, kept: &[u8]) -> Result<String> {
         let id = self.values.decode(ID, owner, kept)?;
         String::from_utf8(id).map_err(|_| Error::internal("what Redis has is no id of a task"))
     }
@@ -64,7 +46,7 @@ impl TaskStore for Redis {
     async fn create(&self, task: TaskRecord) -> Result<()> {
         let key = self.names.task(&task.id);
         let owner = self.names.owner(task.owner.as_deref());
-        let record = self.record(&key, &task)?;
+        let record = self.task_record(&key, &task)?;
         let id = self.values.encode(ID, &owner, task.id.as_bytes())?;
         let mut script = CREATE.key(key);
         script.key(owner).key(self.names.tasks());
@@ -99,7 +81,7 @@ impl TaskStore for Redis {
 
     async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
         let key = self.names.task(id);
-        let record = self.record(&key, &task)?;
+        let record = self.task_record(&key, &task)?;
         let mut script = REPLACE.key(key);
         script.key(self.names.tasks()).key(self.names.leases());
         script
@@ -137,7 +119,7 @@ impl TaskStore for Redis {
         let (pairs, _) = found.as_chunks::<2>();
         let ids = pairs
             .iter()
-            .map(|[id, owner]| self.id(&String::from_utf8_lossy(owner), id));
+            .map(|[id, owner]| self.task_id(&String::from_utf8_lossy(owner), id));
         ids.collect()
     }
 
@@ -150,7 +132,7 @@ impl TaskStore for Redis {
         let owner = self.names.owner(owner);
         let script = LIST.key(&owner);
         let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
-        let ids = found.iter().map(|id| self.id(&owner, id));
+        let ids = found.iter().map(|id| self.task_id(&owner, id));
         let mut ids = ids.collect::<Result<Vec<_>>>()?;
         // What is sealed has no order, so all of an owner's are asked for; there are `max_tasks_each` at most.
         ids.retain(|id| after.is_none_or(|after| id.as_str() > after));

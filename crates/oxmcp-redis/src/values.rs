@@ -88,7 +88,7 @@ fn place<'a>(kind: &'a str, key: &'a str) -> [&'a [u8]; 2] {
 fn without_keys() -> Error {
     failure::unusable(
         "the store has no keys: write `Redis::connect(url).await?.keys([StateKey::from_base64(text)?])`, where `openssl rand -base64 32` makes the text, \
-         which is the same for all processes; or `.plaintext()`, where Redis may see what tasks are about",
+         which is the same for all processes; or `.plaintext()`, where Redis may see all that is kept",
     )
 }
 

@@ -5,8 +5,11 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+mod bus;
 mod connecting;
+mod events;
 mod losses;
 mod server;
+mod sessions;
 mod tasks;
 mod values;
