@@ -189,7 +189,8 @@ impl Error {
         Self::new(Kind::Tool, message)
     }
 
-    /// A limit of this side was reached, as the size of a store; see [`is_limit`](Self::is_limit).
+    /// A bound of this side is reached, as that of a store: [`is_limit`](Self::is_limit). The message says what to do; a peer gets
+    /// it with [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Limit, message)
