@@ -10,7 +10,6 @@ mod conformance;
 mod interop;
 mod lines;
 mod lint;
-mod nginx;
 mod setup;
 mod step;
 mod test;

@@ -211,6 +211,8 @@ pub use server::{
 };
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use session::StateKey;
+#[cfg(feature = "server")]
+pub use session::StoreKeys;
 pub use session::{
     Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
 };

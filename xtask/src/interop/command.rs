@@ -1,18 +1,20 @@
 //! The commands of the cases: the server, the client, and the recorder or proxy between them.
 
 use std::{
+    cell::Cell,
     env,
     ffi::OsString,
     path::PathBuf,
     process::{Command, Stdio},
 };
 
+use xtask::packages::{NGINX, left_out};
+
 use super::{
     cases::{Over, Runtime, Server},
     runner::transcript,
 };
 use crate::{
-    nginx,
     setup::Tools,
     step::{Outcome, headline, root},
 };
@@ -27,23 +29,36 @@ pub(crate) struct Parties {
     pub(crate) nginx: Option<PathBuf>,
     /// Whether there is a program that makes certificates.
     has_openssl: bool,
+    /// How many cases lack something.
+    pub(crate) left_out: Cell<usize>,
 }
 
 impl Parties {
     /// Installs what is not installed yet. `wants` says whether a case is to be run that needs something.
     pub(crate) fn gather(wants: impl Fn(fn(Over) -> bool) -> bool) -> Outcome<Self> {
+        let nginx = match wants(Over::needs_nginx) {
+            true => NGINX.bring()?,
+            false => None,
+        };
         Ok(Self {
             tools: Tools::set_up()?,
             us: this_program()?,
-            nginx: wants(Over::needs_nginx).then(nginx::nginx).flatten(),
+            nginx,
             has_openssl: wants(needs_certificates) && has_openssl(),
+            left_out: Cell::default(),
         })
     }
 
-    /// Whether there is all that this takes.
-    pub(crate) fn have(&self, over: Over) -> bool {
-        (self.nginx.is_some() || !over.needs_nginx())
-            && (self.has_openssl || !needs_certificates(over))
+    /// Whether there is all that a case takes. One that lacks something is left out, and counted.
+    pub(crate) fn have(&self, name: &str, over: Over) -> bool {
+        let missing = match over {
+            _ if over.needs_nginx() && self.nginx.is_none() => "nginx",
+            _ if needs_certificates(over) && !self.has_openssl => "openssl",
+            _ => return true,
+        };
+        left_out(&format!("{name}: there is no {missing}"));
+        self.left_out.set(self.left_out.get() + 1);
+        false
     }
 
     pub(crate) fn runtime(&self, runtime: Runtime) -> &PathBuf {

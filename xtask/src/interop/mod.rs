@@ -46,9 +46,9 @@ pub(crate) fn run(word: &str) -> Outcome {
     });
     let servers = SERVERS
         .iter()
-        .filter(|server| server.name.contains(word) && parties.have(server.over))
+        .filter(|server| server.name.contains(word) && parties.have(server.name, server.over))
         .map(|server| our_client(server, &parties));
-    let outcome = run_cases("interop", clients.chain(servers));
+    let outcome = run_cases("interop", clients.chain(servers), &parties.left_out);
     step::all([outcome, wire(word)])
 }
 
@@ -66,7 +66,7 @@ fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Clien
     CLIENTS
         .iter()
         .filter(move |client| client.name.contains(word))
-        .filter(|client| parties.have(client.over))
+        .filter(|client| parties.have(client.name, client.over))
 }
 
 /// Holds all that we sent against the official schemas.
@@ -97,7 +97,7 @@ pub(crate) fn run_twins(word: &str) -> Outcome {
         let server = start(twin(client)?, &parties);
         Some(their_client(client, "lenient", &parties, server, false))
     });
-    run_cases("interop-twins", cases)
+    run_cases("interop-twins", cases, &parties.left_out)
 }
 
 /// `SCRIPT MODE STRICTNESS` and the words that say how to reach the server.

@@ -10,7 +10,7 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress both ways |
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
-//! | `sealing.rs` | what travels with clients, and the keys that seal it |
+//! | `sealing.rs` | what travels with clients or lies in stores, and the keys that seal it |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
@@ -40,3 +40,5 @@ pub use handler::{
 pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use sealing::StateKey;
+#[cfg(feature = "server")]
+pub use sealing::StoreKeys;

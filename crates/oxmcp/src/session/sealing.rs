@@ -1,6 +1,6 @@
-//! Sealing of what travels with clients: the keys, and an audited AEAD.
+//! Sealing of what travels with clients or lies in stores: the keys, and an audited AEAD.
 //!
-//! What is sealed is base64url of the version (1 byte), the id of the key (4), the nonce (24), and the text encrypted with
+//! What is sealed is base64url (for stores the bytes themselves) of the version (1 byte), the id of the key (4), the nonce (24), and the text encrypted with
 //! XChaCha20-Poly1305 (with a tag of 16 bytes at its end). What it is bound to is not in it: it is authenticated along with it,
 //! so that it opens for nothing else.
 
@@ -101,6 +101,15 @@ impl StateKey {
                 "a key is 32 random bytes in base64, as `openssl rand -base64 32` writes them, and this text is not",
             )
         })
+    }
+
+    /// The key for another use, made of this one. Its id is the same, which says nothing of either.
+    #[cfg(feature = "server")]
+    fn derived(&self, purpose: &[u8]) -> Self {
+        Self {
+            secret: sha256(&[b"oxmcp derived key", &[0], purpose, &[0], &self.secret]),
+            id: self.id,
+        }
     }
 
     pub(crate) fn id(&self) -> KeyId {
@@ -222,6 +231,16 @@ pub(crate) fn seal(
     key: &StateKey,
     nonce: [u8; NONCE],
 ) -> Option<String> {
+    seal_bytes(plain, bound, key, nonce).map(|sealed| BASE64_URL_SAFE_NO_PAD.encode(sealed))
+}
+
+/// The same before it is text.
+fn seal_bytes(
+    plain: &[u8],
+    bound: Bound<'_>,
+    key: &StateKey,
+    nonce: [u8; NONCE],
+) -> Option<Vec<u8>> {
     let mut sealed = Vec::with_capacity(HEADER + plain.len() + TAG);
     sealed.push(FORMAT);
     sealed.extend_from_slice(&key.id());
@@ -232,7 +251,7 @@ pub(crate) fn seal(
     };
     let encrypted = cipher(key).encrypt(&XNonce::from(nonce), payload).ok()?;
     sealed.extend_from_slice(&encrypted);
-    Some(BASE64_URL_SAFE_NO_PAD.encode(&sealed))
+    Some(sealed)
 }
 
 /// Opens what was sealed.
@@ -243,6 +262,11 @@ pub(crate) fn open(sealed: &str, bound: Bound<'_>, keys: &KeyRing) -> Result<Vec
     let sealed = BASE64_URL_SAFE_NO_PAD
         .decode(sealed)
         .map_err(|_| Refused::Malformed)?;
+    open_bytes(&sealed, bound, keys)
+}
+
+/// The same where it is no text.
+fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>, Refused> {
     let (header, encrypted) = sealed
         .split_first_chunk::<HEADER>()
         .ok_or(Refused::Malformed)?;
@@ -259,6 +283,83 @@ pub(crate) fn open(sealed: &str, bound: Bound<'_>, keys: &KeyRing) -> Result<Vec
     };
     let plain = cipher(key).decrypt(&XNonce::from(*nonce), payload);
     plain.map_err(|_| Refused::Forged)
+}
+
+/// Keys that seal what a store outside of this process keeps, for whoever writes such a store: the first one seals, all of them open,
+/// so that a key can be replaced while what it has sealed is still there. They are made of keys that may have other uses.
+///
+/// ```
+/// use oxmcp::{StateKey, StoreKeys};
+///
+/// let keys = StoreKeys::new([StateKey::random()?]);
+/// let sealed = keys.seal(&[b"task", b"17"], b"{}")?;
+/// assert_eq!(keys.open(&[b"task", b"17"], &sealed)?, b"{}");
+/// // What was moved to another place does not open there.
+/// assert!(keys.open(&[b"task", b"18"], &sealed).is_err());
+/// # Ok::<(), oxmcp::Error>(())
+/// ```
+#[cfg(feature = "server")]
+#[derive(Clone)]
+pub struct StoreKeys(std::sync::Arc<KeyRing>);
+
+#[cfg(feature = "server")]
+impl StoreKeys {
+    /// These keys.
+    #[must_use]
+    pub fn new(keys: impl IntoIterator<Item = StateKey>) -> Self {
+        let derived = keys.into_iter().map(|key| key.derived(b"store"));
+        Self(std::sync::Arc::new(KeyRing::new(derived.collect())))
+    }
+
+    /// Whether there is none: then nothing can be sealed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.given.is_empty()
+    }
+
+    /// Seals something for a place, of whose parts no two places share all, as its kind and its key. It becomes 45 bytes longer.
+    ///
+    /// # Errors
+    /// Where there is no key, or the operating system gives no randomness.
+    pub fn seal(&self, place: &[&[u8]], plain: &[u8]) -> Result<Vec<u8>> {
+        let key = self.0.given.first().ok_or_else(|| {
+            Error::misuse(
+                "there is no key to seal with: give `StateKey::from_base64(…)` of 32 random bytes, as `openssl rand -base64 32` writes them, and the same to all processes that share the store",
+            )
+        })?;
+        seal_bytes(plain, stored_at(place), key, random()?)
+            .ok_or_else(|| Error::internal("this is too long to be sealed"))
+    }
+
+    /// Opens what was sealed for this place.
+    ///
+    /// # Errors
+    /// Where no key of these has sealed it, it was sealed for another place, or it was changed.
+    pub fn open(&self, place: &[&[u8]], sealed: &[u8]) -> Result<Vec<u8>> {
+        open_bytes(sealed, stored_at(place), &self.0).map_err(|refused| {
+            Error::internal(match refused {
+                Refused::UnknownKey => {
+                    "what the store has was sealed with a key that this process does not have: give all processes that share a store the same keys, and keep old ones as long as what they have sealed"
+                }
+                _ => "what the store has does not open: it was changed, moved, or never sealed",
+            })
+        })
+    }
+}
+
+#[cfg(feature = "server")]
+fn stored_at<'a>(place: &'a [&'a [u8]]) -> Bound<'a> {
+    Bound {
+        purpose: b"oxmcp store",
+        parts: place,
+    }
+}
+
+#[cfg(feature = "server")]
+impl fmt::Debug for StoreKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreKeys(…)")
+    }
 }
 
 fn cipher(key: &StateKey) -> XChaCha20Poly1305 {
@@ -291,5 +392,36 @@ mod tests {
             assert!(error.contains("openssl rand -base64 32"), "{error}");
             assert!(text.is_empty() || !error.contains(text), "{error}");
         }
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn what_a_store_keeps_opens_in_its_place_with_its_keys() {
+        let [old, new] = [1, 2].map(|byte| StateKey::new([byte; StateKey::LENGTH]));
+        let before = StoreKeys::new([old.clone()]);
+        let place: [&[u8]; 2] = [b"task", b"a"];
+        let sealed = before.seal(&place, b"secret").unwrap();
+        assert_eq!(sealed.len(), b"secret".len() + HEADER + TAG);
+        // The key is replaced, and the old one kept for a while.
+        let both = StoreKeys::new([new.clone(), old.clone()]);
+        assert_eq!(both.open(&place, &sealed).unwrap(), b"secret");
+        let resealed = both.seal(&place, b"secret").unwrap();
+        let after = StoreKeys::new([new]);
+        assert_eq!(after.open(&place, &resealed).unwrap(), b"secret");
+        let unknown = after.open(&place, &sealed).unwrap_err().to_string();
+        assert!(unknown.contains("the same keys"), "{unknown}");
+        // Parts are told apart.
+        let moved: [&[u8]; 2] = [b"tas", b"ka"];
+        let mut changed = sealed.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        for (place, sealed) in [(moved, &sealed), (place, &changed)] {
+            assert!(before.open(place.as_slice(), sealed).is_err());
+        }
+        // The key itself, which has other uses, does not open it.
+        let bare = KeyRing::new(vec![old]);
+        let opened = open_bytes(&sealed, stored_at(&place), &bare);
+        assert_eq!(opened, Err(Refused::Forged));
+        let none = StoreKeys::new([]).seal(&place, b"").unwrap_err();
+        assert!(none.to_string().contains("openssl rand -base64 32"));
     }
 }

@@ -1,20 +1,18 @@
-//! Object-safe forms of the store traits. Each call has a time-out: a store whose database has gone away often never answers, and
-//! requests and the ends of sessions wait for it.
+//! Object-safe forms of the store traits. Each call but the waits has a time-out: a store whose database has gone away often never
+//! answers, and requests and the ends of sessions wait for it.
 
-use std::{future::Future, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_core::future::BoxFuture;
-use tokio::{select, time::sleep};
+use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use super::{
-    events::{EventBatch, EventStore, Replay},
-    sessions::{SessionRecord, SessionStore},
+    breaker::Breaker,
+    bus::{Bus, Delivery},
+    events::{Claim, EventStore, Replay, StreamWrite},
+    sessions::{SessionRecord, SessionStore, Setting, StoredSession},
 };
-use crate::error::{Error, Result};
-
-/// How long a store may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::error::Result;
 
 /// The object-safe form of [`EventStore`].
 pub(crate) trait AnyEventStore: Send + Sync {
@@ -22,15 +20,8 @@ pub(crate) trait AnyEventStore: Send + Sync {
         &'a self,
         session: &'a str,
         stream: &'a str,
-        data: Bytes,
-    ) -> BoxFuture<'a, Result<u64>>;
-
-    fn append_all<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        events: EventBatch,
-    ) -> BoxFuture<'a, Result<Vec<u64>>>;
+        write: StreamWrite,
+    ) -> BoxFuture<'a, Result<Option<Vec<u64>>>>;
 
     fn after<'a>(
         &'a self,
@@ -40,28 +31,98 @@ pub(crate) trait AnyEventStore: Send + Sync {
         max: usize,
     ) -> BoxFuture<'a, Result<Replay>>;
 
-    fn end<'a>(&'a self, session: &'a str, stream: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn watch<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        index: u64,
+    ) -> BoxFuture<'a, Result<()>>;
+
+    fn claim<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<Option<u64>>>;
+
+    fn renew<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<bool>>;
 
     fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
 }
 
-impl<S: EventStore> AnyEventStore for S {
+/// The object-safe form of [`SessionStore`].
+pub(crate) trait AnySessionStore: Send + Sync {
+    fn create<'a>(
+        &'a self,
+        id: &'a str,
+        record: SessionRecord,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<bool>>;
+
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>>;
+
+    fn set<'a>(&'a self, id: &'a str, setting: Setting) -> BoxFuture<'a, Result<Option<u64>>>;
+
+    fn touch<'a>(&'a self, id: &'a str, lasts: Duration) -> BoxFuture<'a, Result<Option<u64>>>;
+
+    fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>>;
+}
+
+/// The object-safe form of [`Bus`].
+pub(crate) trait AnyBus: Send + Sync {
+    fn publish<'a>(&'a self, topic: &'a str, message: Bytes) -> BoxFuture<'a, Result<()>>;
+
+    fn subscribe<'a>(
+        &'a self,
+        topics: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<BoxStream<'static, Delivery>>>;
+}
+
+/// A store, or a bus, with its breaker.
+struct Patient<S> {
+    store: S,
+    breaker: Breaker,
+}
+
+impl<S> Patient<S> {
+    fn new(store: S) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            breaker: Breaker::default(),
+        })
+    }
+}
+
+/// A store of events as an object.
+pub(crate) fn any_event_store(store: impl EventStore) -> Arc<dyn AnyEventStore> {
+    Patient::new(store)
+}
+
+/// A store of sessions as an object.
+pub(crate) fn any_session_store(store: impl SessionStore) -> Arc<dyn AnySessionStore> {
+    Patient::new(store)
+}
+
+/// A bus as an object.
+pub(crate) fn any_bus(bus: impl Bus) -> Arc<dyn AnyBus> {
+    Patient::new(bus)
+}
+
+impl<S: EventStore> AnyEventStore for Patient<S> {
     fn append<'a>(
         &'a self,
         session: &'a str,
         stream: &'a str,
-        data: Bytes,
-    ) -> BoxFuture<'a, Result<u64>> {
-        within_timeout(EventStore::append(self, session, stream, data))
-    }
-
-    fn append_all<'a>(
-        &'a self,
-        session: &'a str,
-        stream: &'a str,
-        events: EventBatch,
-    ) -> BoxFuture<'a, Result<Vec<u64>>> {
-        within_timeout(EventStore::append_all(self, session, stream, events))
+        write: StreamWrite,
+    ) -> BoxFuture<'a, Result<Option<Vec<u64>>>> {
+        Box::pin(self.breaker.call(self.store.append(session, stream, write)))
     }
 
     fn after<'a>(
@@ -71,52 +132,88 @@ impl<S: EventStore> AnyEventStore for S {
         index: u64,
         max: usize,
     ) -> BoxFuture<'a, Result<Replay>> {
-        within_timeout(EventStore::after(self, session, stream, index, max))
+        Box::pin(
+            self.breaker
+                .call(self.store.after(session, stream, index, max)),
+        )
     }
 
-    fn end<'a>(&'a self, session: &'a str, stream: &'a str) -> BoxFuture<'a, Result<()>> {
-        within_timeout(EventStore::end(self, session, stream))
+    fn watch<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        index: u64,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.store.watch(session, stream, index))
+    }
+
+    fn claim<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(
+            self.breaker
+                .call(self.store.claim(session, stream, claim, lasts)),
+        )
+    }
+
+    fn renew<'a>(
+        &'a self,
+        session: &'a str,
+        stream: &'a str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(
+            self.breaker
+                .call(self.store.renew(session, stream, epoch, lasts)),
+        )
     }
 
     fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
-        within_timeout(EventStore::forget(self, session))
+        Box::pin(self.breaker.call(self.store.forget(session)))
     }
 }
 
-/// The object-safe form of [`SessionStore`].
-pub(crate) trait AnySessionStore: Send + Sync {
-    fn save<'a>(&'a self, id: &'a str, record: SessionRecord) -> BoxFuture<'a, Result<()>>;
-
-    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>>>;
-
-    fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>>;
-}
-
-impl<S: SessionStore> AnySessionStore for S {
-    fn save<'a>(&'a self, id: &'a str, record: SessionRecord) -> BoxFuture<'a, Result<()>> {
-        within_timeout(SessionStore::save(self, id, record))
+impl<S: SessionStore> AnySessionStore for Patient<S> {
+    fn create<'a>(
+        &'a self,
+        id: &'a str,
+        record: SessionRecord,
+        lasts: Duration,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.breaker.call(self.store.create(id, record, lasts)))
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
-        within_timeout(SessionStore::load(self, id))
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>> {
+        Box::pin(self.breaker.call(self.store.load(id)))
+    }
+
+    fn set<'a>(&'a self, id: &'a str, setting: Setting) -> BoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(self.breaker.call(self.store.set(id, setting)))
+    }
+
+    fn touch<'a>(&'a self, id: &'a str, lasts: Duration) -> BoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(self.breaker.call(self.store.touch(id, lasts)))
     }
 
     fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>> {
-        within_timeout(SessionStore::remove(self, id))
+        Box::pin(self.breaker.call(self.store.remove(id)))
     }
 }
 
-fn within_timeout<'a, T>(
-    answer: impl Future<Output = Result<T>> + Send + 'a,
-) -> BoxFuture<'a, Result<T>> {
-    Box::pin(async move {
-        select! {
-            biased;
-            answer = answer => answer,
-            // Made when it is polled first: a store in memory answers at once, and needs no timer.
-            () = async { sleep(TIMEOUT).await } => Err(Error::timeout(format!(
-                "the store has not answered within {TIMEOUT:?}"
-            ))),
-        }
-    })
+impl<B: Bus> AnyBus for Patient<B> {
+    fn publish<'a>(&'a self, topic: &'a str, message: Bytes) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.breaker.call(self.store.publish(topic, message)))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        topics: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<BoxStream<'static, Delivery>>> {
+        Box::pin(self.breaker.call(self.store.subscribe(topics)))
+    }
 }

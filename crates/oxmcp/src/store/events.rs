@@ -1,36 +1,43 @@
 //! Store of the events that were sent on the streams of legacy sessions: the trait, the batches that are added, and the ids on the
 //! wire.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
 use crate::error::Result;
 
-/// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest.
+/// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest, from whichever
+/// node it comes to.
 ///
 /// A session has streams, one for each request that is answered by one and one for what belongs to no request. The
 /// events of a stream are counted from 1, without gaps. Streams are named by session: the same name in two sessions is two
-/// streams, and nothing of one session is ever given to another.
+/// streams, and nothing of one session is ever given to another. Names of sessions are secrets of their clients: keep streams
+/// under [a hash](super::hashed) of them. The endpoint gives 64 letters, digits and hyphens at most as the name of a stream.
 ///
 /// A store may purge: a session's oldest events first, and it must then say so in [`after`](Self::after). It need not
-/// keep anything once the session is forgotten.
+/// keep anything once the session is forgotten. Several handles to one store may be at work at once: what one has returned from, all see.
+///
+/// A stream has an epoch, 0 at first, which grows with each [lease](Lease) that somebody claims. Who writes a stream does so under
+/// a lease, and renews it while there is nothing to write; another node that sees the lease run out claims the next one, and from
+/// then on the store refuses what comes under the one before, however late.
 /// See [resumability](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 ///
 /// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::event_store_contract).
+/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::event_store_contract). The endpoint
+/// gives up a call of each but [`watch`](Self::watch) after two seconds.
 ///
 /// ```
-/// use bytes::Bytes;
-/// use oxmcp::{Result, store::{EventStore, MemoryEventStore, Replay}, testing};
+/// use std::{sync::Arc, time::Duration};
+/// use oxmcp::{Result, store::{Claim, EventStore, MemoryEventStore, Replay, StreamWrite}, testing};
 ///
 /// /// Counts the replays.
 /// #[derive(Default)]
 /// struct Counting { store: MemoryEventStore, replays: std::sync::atomic::AtomicUsize }
 ///
 /// impl EventStore for Counting {
-///     async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-///         self.store.append(session, stream, data).await
+///     async fn append(&self, session: &str, stream: &str, write: StreamWrite) -> Result<Option<Vec<u64>>> {
+///         self.store.append(session, stream, write).await
 ///     }
 ///
 ///     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
@@ -38,8 +45,16 @@ use crate::error::Result;
 ///         self.store.after(session, stream, index, max).await
 ///     }
 ///
-///     async fn end(&self, session: &str, stream: &str) -> Result<()> {
-///         self.store.end(session, stream).await
+///     async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+///         self.store.watch(session, stream, index).await
+///     }
+///
+///     async fn claim(&self, session: &str, stream: &str, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+///         self.store.claim(session, stream, claim, lasts).await
+///     }
+///
+///     async fn renew(&self, session: &str, stream: &str, epoch: u64, lasts: Duration) -> Result<bool> {
+///         self.store.renew(session, stream, epoch, lasts).await
 ///     }
 ///
 ///     async fn forget(&self, session: &str) -> Result<()> {
@@ -49,60 +64,42 @@ use crate::error::Result;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
-/// testing::event_store_contract(|| async { Counting::default() }).await
+/// testing::event_store_contract(|| async {
+///     let store = Arc::new(Counting::default());
+///     (Arc::clone(&store), store)
+/// })
+/// .await
 /// # }
 /// ```
 pub trait EventStore: Send + Sync + 'static {
-    /// Adds an event to a stream, which begins with its first one. Returns the event's index in the stream: 1 for the
-    /// first one, and one more for each. Several may be added at once; each gets an index of its own.
+    /// Adds events to a stream, in their order, which begins with its first one. Returns their indexes: 1 for the stream's first,
+    /// and one more for each; those of all, or of the first ones where the one that follows cannot be kept. What several add at
+    /// once gets indexes of its own, and none of the others come between the events of one that were kept.
     ///
-    /// `data` is one message as JSON, and shares its memory with nothing but what is added with it. It may be empty: such an
-    /// event does nothing but give the client an index to begin with, and is kept like all others.
+    /// The data of each is one message as JSON. It may be empty: such an event does nothing but give the client an index to begin
+    /// with, and is kept like all others. No events at all begin no stream.
+    ///
+    /// `None` where it is written under a lease whose epoch is smaller than that of the stream: then nothing is kept. One whose epoch
+    /// is the stream's, or greater, becomes its lease from now on, whether it has run out or not, also where the stream begins with
+    /// it. Without a lease anybody may write.
+    ///
+    /// Where [`ends`](StreamWrite::ends) is set, and all events were kept, the stream ends with them: none will follow. What is in
+    /// it is kept, for a client that lost the last of it. To end one that is not there, or once more, does nothing.
     ///
     /// # Errors
-    /// Where the event cannot be kept, or the stream has ended. The client then gets it without an id, and cannot ask for
-    /// it again.
+    /// Where not even the first one can be kept, or the stream has ended: they are then added one by one, since not all of them
+    /// need be refused; the client gets what is not kept without an id, and cannot ask for it again. Where it is not known whether
+    /// they were kept, as after [`Error::network`](crate::Error::network), [`Error::closed`](crate::Error::closed), an
+    /// [I/O error](std::io::Error) or two seconds, they are sent without ids, and not added again.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the event may or may not be there.
+    /// Dropped before it returns, some of the events may be there: the first ones.
     fn append(
         &self,
         session: &str,
         stream: &str,
-        data: Bytes,
-    ) -> impl Future<Output = Result<u64>> + Send;
-
-    /// Adds events to a stream, in their order and each as by [`append`](Self::append). Returns their indexes: those of all,
-    /// or of the first ones where the one that follows cannot be kept.
-    ///
-    /// What a handler sends at once is kept so, some 16 KiB at a time. A store without this method adds them one by one; one
-    /// that asks a database, or takes a lock, does better to do so once.
-    ///
-    /// # Errors
-    /// Where not even the first one can be kept: they are then added one by one, since not all of them need be refused. Where it
-    /// is not known whether they were kept, as after [`Error::network`](crate::Error::network), [`Error::closed`](crate::Error::closed),
-    /// an [I/O error](std::io::Error) or 30 seconds, they are sent without ids, and not added again.
-    ///
-    /// # Cancel safety
-    /// Dropped before it returns, some of the events may be there: the first ones.
-    fn append_all(
-        &self,
-        session: &str,
-        stream: &str,
-        events: EventBatch,
-    ) -> impl Future<Output = Result<Vec<u64>>> + Send {
-        async move {
-            let mut indexes = Vec::with_capacity(events.len());
-            for data in events.iter() {
-                match self.append(session, stream, data).await {
-                    Ok(index) => indexes.push(index),
-                    Err(error) if indexes.is_empty() => return Err(error),
-                    Err(_) => break,
-                }
-            }
-            Ok(indexes)
-        }
-    }
+        write: StreamWrite,
+    ) -> impl Future<Output = Result<Option<Vec<u64>>>> + Send;
 
     /// The events of a stream after the one with this index, in order, `max` of them at most. Index 0 stands for all.
     ///
@@ -121,15 +118,54 @@ pub trait EventStore: Send + Sync + 'static {
         max: usize,
     ) -> impl Future<Output = Result<Replay>> + Send;
 
-    /// Ends a stream: no event will follow. What is in it is kept, for a client that lost the last of it. Nothing happens
-    /// where there is no such stream, or it has ended before.
+    /// Waits until a stream has an event after this index, has ended, or is not there; or until it is [claimed](Self::claim)
+    /// meanwhile. It may return early, at any time: who waits asks [`after`](Self::after) then, and waits once more. It may wait for
+    /// as long as nothing happens.
     ///
     /// # Errors
-    /// Where the store cannot be told.
+    /// Where the store cannot be asked.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the stream may or may not have ended.
-    fn end(&self, session: &str, stream: &str) -> impl Future<Output = Result<()>> + Send;
+    /// Cancel safe: it changes nothing.
+    fn watch(
+        &self,
+        session: &str,
+        stream: &str,
+        index: u64,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Leases a stream to the caller for so long, by the store's own clock. Returns the epoch of the lease, which is greater than
+    /// that of any before it and becomes the stream's; `None` where another lease holds, unless it is [taken](Claim::Take), and where
+    /// the stream has ended. A stream that is not there begins, with no event.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the stream may be leased to nobody until the lease has run out.
+    fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> impl Future<Output = Result<Option<u64>>> + Send;
+
+    /// Makes the lease of this epoch last for so long from now on, whether it has run out or not. Returns whether it is the stream's
+    /// newest, and the stream has not ended.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the lease may be renewed or not.
+    fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> impl Future<Output = Result<bool>> + Send;
 
     /// Drops all streams of a session, which is over. Nothing happens where there is none.
     ///
@@ -139,6 +175,123 @@ pub trait EventStore: Send + Sync + 'static {
     /// # Cancel safety
     /// Dropped before it returns, some streams may still be there.
     fn forget(&self, session: &str) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl<S: EventStore> EventStore for Arc<S> {
+    async fn append(
+        &self,
+        session: &str,
+        stream: &str,
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        (**self).append(session, stream, write).await
+    }
+
+    async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        (**self).after(session, stream, index, max).await
+    }
+
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        (**self).watch(session, stream, index).await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        (**self).claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        (**self).renew(session, stream, epoch, lasts).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<()> {
+        (**self).forget(session).await
+    }
+}
+
+/// What is written to a stream at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use oxmcp::store::{EventBatch, Lease, StreamWrite};
+///
+/// let events: EventBatch = ["{}", "[]"].into_iter().collect();
+/// let write = StreamWrite::new(events).under(Lease::new(1, Duration::from_secs(5))).ending();
+/// assert!(write.ends && write.events.len() == 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct StreamWrite {
+    /// The events that are added.
+    pub events: EventBatch,
+    /// The lease of the writer. `None` where anybody may write.
+    pub lease: Option<Lease>,
+    /// Whether the stream ends with them.
+    pub ends: bool,
+}
+
+impl StreamWrite {
+    /// Adds these events, under no lease.
+    #[must_use]
+    pub fn new(events: impl Into<EventBatch>) -> Self {
+        Self {
+            events: events.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Under this lease.
+    #[must_use]
+    pub fn under(mut self, lease: Lease) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// The stream ends with them.
+    #[must_use]
+    pub fn ending(mut self) -> Self {
+        self.ends = true;
+        self
+    }
+}
+
+/// The lease of a stream: who holds it writes the stream, or reads it for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lease {
+    /// Which lease of the stream it is: a later one has a greater epoch. A new stream that nobody else can know is written
+    /// under epoch 1 at once, and need not be claimed.
+    pub epoch: u64,
+    /// For how long it holds, from when the store hears of it.
+    pub lasts: Duration,
+}
+
+impl Lease {
+    /// The lease of this epoch, for so long.
+    #[must_use]
+    pub fn new(epoch: u64, lasts: Duration) -> Self {
+        Self { epoch, lasts }
+    }
+}
+
+/// How a stream is [claimed](EventStore::claim).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Only where no lease of it holds.
+    IfFree,
+    /// Whoever holds it: they are told by [`EventStore::watch`], and refused from now on.
+    Take,
 }
 
 /// What [`EventStore::after`] finds.
@@ -156,7 +309,7 @@ pub enum Replay {
     Lost,
 }
 
-/// Events that are added to a stream at once, by [`EventStore::append_all`]: one or many, whose data
+/// Events that are added to a stream at once, by [`EventStore::append`]: one or many, whose data
 /// lies in one buffer.
 ///
 /// ```

@@ -7,10 +7,12 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use tokio::time::Instant;
+use tokio::{
+    sync::{Notify, futures::OwnedNotified},
+    time::Instant,
+};
 
-use super::events::{EventBatch, EventStore, Replay};
+use super::events::{Claim, EventBatch, EventStore, Lease, Replay, StreamWrite};
 use crate::{
     error::{Error, Result},
     sync::Mutex,
@@ -108,19 +110,30 @@ impl MemoryEventStore {
         self
     }
 
-    /// Adds events, all or none, and returns the index of the last one.
-    fn add(&self, session: &str, stream: &str, events: EventBatch) -> Result<u64> {
+    /// Writes to a stream, all or nothing. Returns the index of its last event; `None` under a lease that is not the newest.
+    fn write(&self, session: &str, stream: &str, write: StreamWrite) -> Result<Option<u64>> {
+        self.begin(session, |session, now| {
+            session.write(stream, write, now, &self.bounds)
+        })
+    }
+
+    /// Changes a session, which begins with it.
+    fn begin<T>(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut SessionStreams, Instant) -> Result<T>,
+    ) -> Result<T> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.sweep(now, self.bounds.age);
         let forgotten = state.forgotten;
         state.open(session);
-        let last = state.with(session, |session| {
+        let changed = state.with(session, |session| {
             session.count_after(forgotten);
-            session.append(stream, events, now, &self.bounds)
+            change(session, now)
         });
         state.make_room(self.max_bytes);
-        last.unwrap_or_else(|| Err(Error::internal("the session is gone")))
+        changed.unwrap_or_else(|| Err(Error::internal("the session is gone")))
     }
 }
 
@@ -190,6 +203,11 @@ impl State {
         }
     }
 
+    fn stream(&mut self, session: &str, stream: &str) -> Option<&mut Stream> {
+        let session = self.sessions.get_mut(session)?;
+        session.streams.get_mut(stream).map(|it| &mut **it)
+    }
+
     fn remove(&mut self, name: &str) -> Option<SessionStreams> {
         let session = self.sessions.remove(name)?;
         self.bytes -= session.bytes();
@@ -199,22 +217,18 @@ impl State {
 }
 
 impl EventStore for MemoryEventStore {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        self.add(session, stream, data.into())
-    }
-
-    async fn append_all(
+    async fn append(
         &self,
         session: &str,
         stream: &str,
-        events: EventBatch,
-    ) -> Result<Vec<u64>> {
-        if events.is_empty() {
-            return Ok(Vec::new());
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let count = write.events.len() as u64;
+        if count == 0 && !(write.ends && self.state.lock().stream(session, stream).is_some()) {
+            return Ok(Some(Vec::new()));
         }
-        let count = events.len() as u64;
-        let last = self.add(session, stream, events)?;
-        Ok((last - count + 1..=last).collect())
+        let last = self.write(session, stream, write)?;
+        Ok(last.map(|last| (last - count + 1..=last).collect()))
     }
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
@@ -228,11 +242,46 @@ impl EventStore for MemoryEventStore {
         Ok(replay.unwrap_or(Replay::Lost))
     }
 
-    async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        if let Some(session) = self.state.lock().sessions.get_mut(session) {
-            session.end(stream);
-        }
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        let waker = {
+            let mut state = self.state.lock();
+            let found = state.stream(session, stream);
+            let Some(stream) = found.filter(|it| it.last == index && !it.ended) else {
+                return Ok(());
+            };
+            stream.waiters.wait()
+        };
+        // It is woken by all that comes from here on, polled or not.
+        waker.await;
         Ok(())
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        self.begin(session, |session, now| {
+            session.claim(stream, claim, now + lasts, &self.bounds)
+        })
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        let mut state = self.state.lock();
+        let found = state.stream(session, stream);
+        let Some(stream) = found.filter(|it| it.epoch == epoch && !it.ended) else {
+            return Ok(false);
+        };
+        stream.leased_until = Some(Instant::now() + lasts);
+        Ok(true)
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
@@ -312,6 +361,10 @@ struct Stream {
     /// With which addition to the session its newest event came, and when.
     newest: u64,
     touched: Option<Instant>,
+    /// That of its newest lease, and until when that holds.
+    epoch: u64,
+    leased_until: Option<Instant>,
+    waiters: Waiters,
 }
 
 /// Events that were added at once. Their memory is free once all of them are dropped.
@@ -344,45 +397,87 @@ impl SessionStreams {
         self.forgotten = self.forgotten.max(forgotten);
     }
 
-    fn append(
+    /// Writes to a stream. `None` under a lease that is not the newest.
+    fn write(
         &mut self,
         stream: &str,
-        events: EventBatch,
+        write: StreamWrite,
         now: Instant,
         bounds: &Bounds,
-    ) -> Result<u64> {
-        self.make_room_for(stream, bounds.streams)?;
-        self.count += 1;
-        let entry = match self.streams.get_mut(stream) {
-            Some(entry) => entry,
-            None => self.streams.entry(stream.into()).or_insert_with(|| {
-                Box::new(Stream {
-                    last: self.forgotten,
-                    // Of most there is never more than one at a time.
-                    additions: VecDeque::with_capacity(1),
-                    ..Stream::default()
-                })
-            }),
-        };
-        if entry.ended {
+    ) -> Result<Option<u64>> {
+        let number = self.count + 1;
+        let entry = self.entry(stream, bounds.streams)?;
+        if write.lease.is_some_and(|lease| lease.epoch < entry.epoch) {
+            return Ok(None);
+        }
+        if entry.ended && !write.events.is_empty() {
             return Err(Error::misuse(
                 "the stream has ended, and takes no more events",
             ));
         }
+        if let Some(Lease { epoch, lasts }) = write.lease {
+            entry.epoch = epoch;
+            entry.leased_until = Some(now + lasts);
+        }
+        entry.ended |= write.ends;
         let before = entry.bytes;
-        entry.push(Addition {
-            events,
-            dropped: 0,
-            since: now,
-            number: self.count,
-        });
+        if !write.events.is_empty() {
+            entry.push(Addition {
+                events: write.events,
+                dropped: 0,
+                since: now,
+                number,
+            });
+        }
         while entry.bytes > bounds.stream_bytes || entry.count > bounds.stream_events {
             entry.drop_oldest();
         }
+        entry.waiters.wake();
         let index = entry.last;
-        self.bytes = self.bytes - before + entry.bytes;
+        let after = entry.bytes;
+        self.count = number;
+        self.bytes = self.bytes - before + after;
         while self.bytes > bounds.session_bytes && self.drop_oldest() {}
-        Ok(index)
+        Ok(Some(index))
+    }
+
+    /// Leases a stream until then. Returns the epoch of the lease.
+    fn claim(
+        &mut self,
+        stream: &str,
+        claim: Claim,
+        until: Instant,
+        bounds: &Bounds,
+    ) -> Result<Option<u64>> {
+        let now = Instant::now();
+        let stream = self.entry(stream, bounds.streams)?;
+        let holds = stream.leased_until.is_some_and(|until| until > now);
+        if stream.ended || holds && claim == Claim::IfFree {
+            return Ok(None);
+        }
+        stream.epoch += 1;
+        stream.leased_until = Some(until);
+        stream.touched = Some(now);
+        stream.waiters.wake();
+        Ok(Some(stream.epoch))
+    }
+
+    /// A stream, which begins with it.
+    fn entry(&mut self, stream: &str, max: usize) -> Result<&mut Stream> {
+        self.make_room_for(stream, max)?;
+        if !self.streams.contains_key(stream) {
+            let begun = Stream {
+                last: self.forgotten,
+                // Of most there is never more than one at a time.
+                additions: VecDeque::with_capacity(1),
+                ..Stream::default()
+            };
+            self.streams.insert(stream.into(), Box::new(begun));
+        }
+        let entry = self.streams.get_mut(stream);
+        entry
+            .map(|it| &mut **it)
+            .ok_or_else(|| Error::internal("the stream is gone"))
     }
 
     /// Streams that go on must be remembered, or their indexes would begin anew; those that have ended need not be.
@@ -443,12 +538,6 @@ impl SessionStreams {
     fn after(&self, stream: &str, index: u64, max: usize) -> Replay {
         let found = self.streams.get(stream);
         found.map_or(Replay::Lost, |stream| stream.after(index, max))
-    }
-
-    fn end(&mut self, stream: &str) {
-        if let Some(stream) = self.streams.get_mut(stream) {
-            stream.ended = true;
-        }
     }
 }
 
@@ -519,5 +608,27 @@ impl Stream {
             events: events.map(|(events, place)| events.get(place)).collect(),
             ended: self.ended && rest <= max,
         }
+    }
+}
+
+/// Those that wait for something to happen to a stream. They are woken where it is dropped, too.
+#[derive(Default)]
+struct Waiters(Option<Arc<Notify>>);
+
+impl Waiters {
+    fn wait(&mut self) -> OwnedNotified {
+        Arc::clone(self.0.get_or_insert_default()).notified_owned()
+    }
+
+    fn wake(&mut self) {
+        if let Some(waiters) = self.0.take() {
+            waiters.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        self.wake();
     }
 }

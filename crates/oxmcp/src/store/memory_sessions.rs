@@ -1,4 +1,4 @@
-//! Store of sessions in memory, bounded by count, size and age.
+//! Store of sessions in memory, bounded by count and size.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,44 +9,43 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::sessions::{SessionRecord, SessionStore};
+use super::sessions::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
 use crate::{
     error::{Error, Result},
     sync::Mutex,
 };
 
-/// A [`SessionStore`] in the memory of this process: for tests, and for several endpoints in one process. It does not
-/// outlive the process.
+/// A [`SessionStore`] in the memory of this process: for tests, and for several endpoints in one process, as an `Arc`. It does
+/// not outlive the process.
 ///
-/// It is bounded by count, by size and by how long nobody has asked for a session.
+/// It is bounded by count and by size; records expire when their time is over.
 ///
 /// ```
-/// use std::time::Duration;
 /// use oxmcp::store::MemorySessionStore;
 ///
-/// let store = MemorySessionStore::new().max_sessions(100).max_idle(Duration::from_secs(600));
+/// let store = MemorySessionStore::new().max_sessions(100).max_record_bytes(10_000);
 /// # let _ = store;
 /// ```
 pub struct MemorySessionStore {
     max_sessions: usize,
     max_record_bytes: usize,
-    max_idle: Duration,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Entry>,
-    /// The ids by when they were used, the oldest first.
-    by_use: BTreeMap<u64, String>,
-    uses: u64,
+    /// The ids by when they expire, the first first.
+    by_expiry: BTreeMap<(Instant, u64), String>,
+    /// The number of the next entry.
+    next: u64,
 }
 
 struct Entry {
-    record: SessionRecord,
-    used: Instant,
-    /// Which use it was.
-    number: u64,
+    /// `None` where it was removed.
+    stored: Option<StoredSession>,
+    /// When it expires, and its number.
+    place: (Instant, u64),
 }
 
 impl MemorySessionStore {
@@ -56,19 +55,18 @@ impl MemorySessionStore {
         Self {
             max_sessions: 10_000,
             max_record_bytes: 64 << 10,
-            max_idle: Duration::from_secs(60 * 60),
             state: Mutex::default(),
         }
     }
 
-    /// How many sessions are kept; beyond it those go that have not been used for the longest time. Default: 10 000.
+    /// How many sessions are kept; beyond it those go that would expire first. Default: 10 000.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// How many bytes a record may have; a larger one is refused. Default: 64 KiB, ten times what clients say of
+    /// How many bytes a record may have; what would make it larger is refused. Default: 64 KiB, ten times what clients say of
     /// themselves and a hundred subscriptions.
     #[must_use]
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
@@ -76,88 +74,108 @@ impl MemorySessionStore {
         self
     }
 
-    /// How long a session is kept that nobody saves or loads. Default: an hour, longer than endpoints keep sessions that
-    /// are idle.
-    #[must_use]
-    pub fn max_idle(mut self, idle: Duration) -> Self {
-        self.max_idle = idle;
-        self
-    }
-
-    /// The state, without what is too old.
-    fn lock(&self, now: Instant) -> MutexGuard<'_, State> {
+    /// The state, without what has expired.
+    fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing in here calls a user's code that could panic.
         let mut state = self.state.lock();
-        state.expire(now, self.max_idle);
+        state.expire(Instant::now());
         state
+    }
+
+    fn check(&self, record: &SessionRecord) -> Result<()> {
+        if record.bytes() <= self.max_record_bytes {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "the record of the session has more than {} bytes; raise max_record_bytes of the session store",
+            self.max_record_bytes
+        )))
     }
 }
 
 impl State {
-    fn insert(&mut self, id: &str, record: SessionRecord, now: Instant) {
-        self.remove(id);
-        self.uses += 1;
-        let entry = Entry {
-            record,
-            used: now,
-            number: self.uses,
-        };
-        self.by_use.insert(self.uses, id.to_owned());
-        self.sessions.insert(id.to_owned(), entry);
+    fn insert(&mut self, id: &str, stored: Option<StoredSession>, lasts: Duration) {
+        if let Some(before) = self.sessions.remove(id) {
+            self.by_expiry.remove(&before.place);
+        }
+        self.next += 1;
+        let place = (expiry(lasts), self.next);
+        self.by_expiry.insert(place, id.to_owned());
+        self.sessions.insert(id.to_owned(), Entry { stored, place });
     }
 
-    fn remove(&mut self, id: &str) -> Option<SessionRecord> {
-        let entry = self.sessions.remove(id)?;
-        self.by_use.remove(&entry.number);
-        Some(entry.record)
+    fn stored(&mut self, id: &str) -> Option<&mut StoredSession> {
+        self.sessions.get_mut(id)?.stored.as_mut()
     }
 
-    fn drop_oldest(&mut self) {
-        if let Some((_, id)) = self.by_use.pop_first() {
+    fn expire(&mut self, now: Instant) {
+        while let Some(first) = self.by_expiry.first_entry()
+            && first.key().0 <= now
+        {
+            let id = first.remove();
             self.sessions.remove(&id);
         }
     }
 
-    fn expire(&mut self, now: Instant, max_idle: Duration) {
-        while let Some((_, id)) = self.by_use.first_key_value() {
-            let used = self.sessions.get(id).map(|entry| entry.used);
-            if used.is_some_and(|used| now.saturating_duration_since(used) <= max_idle) {
+    fn make_room(&mut self, max_sessions: usize) {
+        while self.sessions.len() > max_sessions {
+            let Some((_, id)) = self.by_expiry.pop_first() else {
                 return;
-            }
-            self.drop_oldest();
+            };
+            self.sessions.remove(&id);
         }
     }
 }
 
+/// When something expires that is kept for so long.
+fn expiry(lasts: Duration) -> Instant {
+    /// A year: an instant cannot be beyond all bounds.
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + lasts.min(LONGEST)
+}
+
 impl SessionStore for MemorySessionStore {
-    async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
-        if record.bytes() > self.max_record_bytes {
-            return Err(Error::limit(format!(
-                "the record of the session has more than {} bytes; raise max_record_bytes of the session store",
-                self.max_record_bytes
-            )));
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        self.check(&record)?;
+        let mut state = self.lock();
+        if state.sessions.contains_key(id) {
+            return Ok(false);
         }
-        let now = Instant::now();
-        let mut state = self.lock(now);
-        state.insert(id, record, now);
-        while state.sessions.len() > self.max_sessions {
-            state.drop_oldest();
-        }
-        Ok(())
+        state.insert(id, Some(StoredSession::new(record, 1)), lasts);
+        state.make_room(self.max_sessions);
+        Ok(true)
     }
 
-    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
-        let now = Instant::now();
-        let mut state = self.lock(now);
-        let Some(record) = state.sessions.get(id).map(|entry| entry.record.clone()) else {
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
+        Ok(self.lock().stored(id).cloned())
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        let mut state = self.lock();
+        let Some(stored) = state.stored(id) else {
             return Ok(None);
         };
-        state.insert(id, record.clone(), now);
-        Ok(Some(record))
+        let mut record = stored.record.clone();
+        record.apply(setting);
+        self.check(&record)?;
+        *stored = StoredSession::new(record, stored.version + 1);
+        Ok(Some(stored.version))
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        let mut state = self.lock();
+        let Some(stored) = state.stored(id).cloned() else {
+            return Ok(None);
+        };
+        let version = stored.version;
+        state.insert(id, Some(stored), lasts);
+        Ok(Some(version))
     }
 
     async fn remove(&self, id: &str) -> Result<()> {
-        self.lock(Instant::now()).remove(id);
+        let mut state = self.lock();
+        state.insert(id, None, TOMBSTONE);
+        state.make_room(self.max_sessions);
         Ok(())
     }
 }

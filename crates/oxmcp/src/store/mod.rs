@@ -1,32 +1,46 @@
-//! Stores of what outlives a connection or a process: the events of streams, and the sessions of clients.
+//! Stores of what outlives a connection or a process: the events of streams, and the sessions of clients; and the bus between nodes.
 //!
-//! The endpoint for HTTP keeps both in memory unless it is told otherwise. Implement the traits over whatever several
+//! The endpoint for HTTP keeps both in memory unless it is told otherwise, and has no bus. Implement the traits over whatever several
 //! nodes share, with plain `async fn`s, and a client can go on at another node than the one where it began.
 //!
 //! | | keeps | in memory |
 //! |---|---|---|
 //! | [`EventStore`] | what was sent on the streams of legacy sessions, for clients that lost a connection | [`MemoryEventStore`] |
 //! | [`SessionStore`] | what a legacy session is made of | [`MemorySessionStore`] |
+//! | [`Bus`] | nothing: it carries messages between nodes | [`MemoryBus`] |
 //!
-//! [`testing::event_store_contract`](crate::testing::event_store_contract) and
-//! [`testing::session_store_contract`](crate::testing::session_store_contract) tell whether an implementation does what is
-//! promised here. One that has not answered within 30 s has failed, and its future is dropped. Modern requests need neither:
-//! they have no sessions, and their streams are not resumed.
+//! [`testing::event_store_contract`](crate::testing::event_store_contract),
+//! [`testing::session_store_contract`](crate::testing::session_store_contract) and
+//! [`testing::bus_contract`](crate::testing::bus_contract) tell whether an implementation does what is promised here. One that has
+//! not answered within two seconds has failed, its future is dropped, and it is not asked for five seconds, then by one call alone
+//! until it answers. Modern requests need neither store: they have no sessions, and their streams are not resumed.
 
 // The files of this room:
 //
 // | `events`, `memory_events` | the trait of event stores, and the one in memory |
 // | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
-// | `erased` | both traits as objects, with a time-out for each call |
+// | `bus`, `memory_bus` | the trait of buses, and the one in memory |
+// | `erased` | the traits as objects, with a time-out for each call |
+// | `breaker` | that time-out, and the pause after it |
+// | `hashed` | hashes of secrets |
 
+mod breaker;
+mod bus;
 mod erased;
 mod events;
+mod hashed;
+mod memory_bus;
 mod memory_events;
 mod memory_sessions;
 mod sessions;
 
-pub(crate) use erased::{AnyEventStore, AnySessionStore};
-pub use events::{EventBatch, EventId, EventStore, Replay};
+pub use bus::{Bus, Delivery};
+pub(crate) use erased::{
+    AnyBus, AnyEventStore, AnySessionStore, any_bus, any_event_store, any_session_store,
+};
+pub use events::{Claim, EventBatch, EventId, EventStore, Lease, Replay, StreamWrite};
+pub use hashed::hashed;
+pub use memory_bus::MemoryBus;
 pub use memory_events::MemoryEventStore;
 pub use memory_sessions::MemorySessionStore;
-pub use sessions::{SessionRecord, SessionStore};
+pub use sessions::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};

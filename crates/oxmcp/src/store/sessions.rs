@@ -2,7 +2,8 @@
 
 use std::{
     future::Future,
-    time::{SystemTime, UNIX_EPOCH},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use oxmcp_protocol::{LoggingLevel, Revision};
@@ -11,59 +12,55 @@ use serde_json::value::RawValue;
 
 use crate::{debug::opaque_debug, error::Result};
 
+/// For how long a session that was removed is known to be over: none of its id can be created.
+pub const TOMBSTONE: Duration = Duration::from_secs(60);
+
 /// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
 /// them.
 ///
-/// A record is saved when its session opens, and whenever what it says has changed; it is loaded when a client names a
-/// session that a node does not have. Ids of sessions are secrets of their clients: a store must not show them. They are
-/// made by the endpoint, 32 hexadecimal digits in lower case; a store is asked for none that is anything else.
+/// A record is created when its session opens, and then changed by one [`Setting`] at a time, since several nodes may have the
+/// session at once; it is loaded when a client names a session that a node does not have. Each change counts its version up, by which
+/// a node sees that others have made some. Several handles to one store may be at work at once: what one has returned from, all see.
+///
+/// A record expires by the store's own clock, unless it is [touched](Self::touch). Ids of sessions are secrets of their
+/// clients: keep records under [a hash](super::hashed) of them. The endpoint asks for none that does not look like one: 32
+/// hexadecimal digits, or where it was told to make others, up to 200 visible ASCII characters.
 /// See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 ///
 /// # Writing one
-/// Implement it with plain `async fn`s over JSON, and hold it against [the contract](crate::testing::session_store_contract).
+/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::session_store_contract). The endpoint
+/// gives up each call after two seconds. A record is JSON, by serde; [`SessionRecord::apply`] makes a change to one as a whole.
 ///
 /// ```
-/// use std::{collections::HashMap, sync::Mutex};
-/// use oxmcp::{Error, Result, store::{SessionRecord, SessionStore}, testing};
-///
-/// /// Sessions as text, where a database would be.
-/// #[derive(Default)]
-/// struct Texts(Mutex<HashMap<String, String>>);
-///
-/// impl SessionStore for Texts {
-///     async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
-///         let text = serde_json::to_string(&record).map_err(|it| Error::internal(it.to_string()))?;
-///         self.0.lock().unwrap().insert(id.to_owned(), text);
-///         Ok(())
-///     }
-///
-///     async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
-///         // What a newer release has written is no session of this one.
-///         Ok(self.0.lock().unwrap().get(id).and_then(|text| serde_json::from_str(text).ok()))
-///     }
-///
-///     async fn remove(&self, id: &str) -> Result<()> {
-///         self.0.lock().unwrap().remove(id);
-///         Ok(())
-///     }
-/// }
+/// use std::sync::Arc;
+/// use oxmcp::{store::MemorySessionStore, testing};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<()> {
-/// testing::session_store_contract(|| async { Texts::default() }).await
+/// # async fn main() -> oxmcp::Result<()> {
+/// testing::session_store_contract(|| async {
+///     let store = Arc::new(MemorySessionStore::new());
+///     (Arc::clone(&store), store)
+/// })
+/// .await
 /// # }
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
-    /// Keeps a record, in place of any that is there for this session.
+    /// Keeps the record of a new session for this time, by the store's own clock, in version 1. Returns whether it does: `false`
+    /// where there is one of this id, or was until [a minute](TOMBSTONE) ago one that was removed.
     ///
     /// # Errors
-    /// Where it cannot be kept. The session goes on at the node where it is.
+    /// Where it cannot be kept. The session goes on at the node where it is, and nowhere else.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, either record may be there, but no mixture of both.
-    fn save(&self, id: &str, record: SessionRecord) -> impl Future<Output = Result<()>> + Send;
+    /// Dropped before it returns, the record may be there, whole or not at all.
+    fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+    ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// The record of a session; `None` where there is none.
+    /// The record of a session, with all that was set since it was created; `None` where there is none.
     ///
     /// # Errors
     /// Where the store cannot be asked. The client is told to try another time, with 503; where there is no record, it is told
@@ -71,9 +68,29 @@ pub trait SessionStore: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
-    fn load(&self, id: &str) -> impl Future<Output = Result<Option<SessionRecord>>> + Send;
+    fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredSession>>> + Send;
 
-    /// Drops the record of a session, which is over. Nothing happens where there is none.
+    /// Sets one thing in a record, and leaves all else as it is, whatever others set at the same time. Returns the version of the
+    /// record from then on, one more than before; `None` where there is no record.
+    ///
+    /// # Errors
+    /// Where it cannot be kept. The session goes on with it at the node where it is.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, it may be set or not.
+    fn set(&self, id: &str, setting: Setting) -> impl Future<Output = Result<Option<u64>>> + Send;
+
+    /// Keeps a record for this time from now on. Returns its version, by which the caller sees whether others have set something;
+    /// `None` where the session was removed, or has expired: it is over then, for the caller too.
+    ///
+    /// # Errors
+    /// Where the store cannot be asked. The session goes on at the node where it is.
+    ///
+    /// # Cancel safety
+    /// Dropped before it returns, the record may be kept longer or not.
+    fn touch(&self, id: &str, lasts: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
+
+    /// Drops the record of a session, which is over, and keeps in mind for [a minute](TOMBSTONE) that it is, also where there is none.
     ///
     /// # Errors
     /// Where the store cannot be told. The record must then go in time by itself.
@@ -81,6 +98,59 @@ pub trait SessionStore: Send + Sync + 'static {
     /// # Cancel safety
     /// Dropped before it returns, the record may still be there.
     fn remove(&self, id: &str) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl<S: SessionStore> SessionStore for Arc<S> {
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        (**self).create(id, record, lasts).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
+        (**self).load(id).await
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        (**self).set(id, setting).await
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        (**self).touch(id, lasts).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        (**self).remove(id).await
+    }
+}
+
+/// What can change in the record of a session. There will be no others without a new release of the trait, so match on all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The client has sent `notifications/initialized`.
+    Initialized,
+    /// The level of `logging/setLevel`.
+    LogLevel(LoggingLevel),
+    /// The client has subscribed to the resource of this URI. Nothing but the version changes where it had before.
+    Watch(String),
+    /// The client has given up the resource of this URI. Nothing but the version changes where it had none.
+    Unwatch(String),
+}
+
+/// A session as a store has it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredSession {
+    /// The record.
+    pub record: SessionRecord,
+    /// The version, which each change counts up.
+    pub version: u64,
+}
+
+impl StoredSession {
+    /// A record in a version.
+    #[must_use]
+    pub fn new(record: SessionRecord, version: u64) -> Self {
+        Self { record, version }
+    }
 }
 
 /// All that is needed to go on with a legacy session elsewhere: what the client said of itself, and what it asked for
@@ -117,7 +187,7 @@ pub struct SessionRecord {
     /// The level that `logging/setLevel` has set last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LoggingLevel>,
-    /// The resources that the client has subscribed to.
+    /// The resources that the client has subscribed to, each once, in any order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscribed: Vec<String>,
     /// When the session was opened, in milliseconds since 1970.
@@ -139,6 +209,17 @@ impl SessionRecord {
             log_level: None,
             subscribed: Vec::new(),
             created: u64::try_from(millis).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Makes a change, for stores that keep records as a whole.
+    pub fn apply(&mut self, setting: Setting) {
+        match setting {
+            Setting::Initialized => self.initialized = true,
+            Setting::LogLevel(level) => self.log_level = Some(level),
+            Setting::Watch(uri) if self.subscribed.contains(&uri) => {}
+            Setting::Watch(uri) => self.subscribed.push(uri),
+            Setting::Unwatch(uri) => self.subscribed.retain(|it| *it != uri),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use oxmcp_protocol::{ErrorObject, Revision, TaskStatus};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::takeover::{Entry, MAX_BYTES, TaskReplay};
@@ -15,12 +15,15 @@ pub(super) const ENDED: &str = "the process that ran this task ended or stalled,
 /// The questions of one task that may wait for an answer at once. More than one form after another helps nobody.
 pub(super) const MAX_QUESTIONS: usize = 32;
 
-/// All that is kept of a task. Serialize it as JSON.
+/// All that is kept of a task. Serialize it as JSON, which says in which format it is: a release that does not know how to read a
+/// record fails to, instead of going on with half of it.
 ///
 /// Arguments, questions, answers and results can be secrets, and so is the id: a store must not show them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskRecord {
+    #[serde(default = "this_format", deserialize_with = "known_format")]
+    format: u32,
     /// The id, in the alphabet of URLs.
     pub id: String,
     /// The name of the principal whose task it is. `None` is nobody in particular, who is a principal of its own.
@@ -65,6 +68,22 @@ pub struct TaskRecord {
     pub replay: Option<Box<TaskReplay>>,
 }
 
+/// The format of records. It changes when a reader of the one before would go wrong.
+const FORMAT: u32 = 1;
+
+fn this_format() -> u32 {
+    FORMAT
+}
+
+fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        FORMAT => Ok(FORMAT),
+        other => Err(de::Error::custom(format!(
+            "the record is of format {other}, and this release reads format {FORMAT}"
+        ))),
+    }
+}
+
 /// The revision of what was kept without one.
 fn latest() -> Revision {
     Revision::LATEST
@@ -85,6 +104,7 @@ impl TaskRecord {
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
+            format: FORMAT,
             id: id.into(),
             owner: None,
             tool: tool.into(),
@@ -334,6 +354,18 @@ mod tests {
                 assert_eq!(serde_json::to_string(&task).unwrap(), before);
             }
         }
+    }
+
+    #[test]
+    fn a_record_of_another_format_is_not_read() {
+        let text = serde_json::to_string(&task()).unwrap();
+        assert!(text.starts_with(r#"{"format":1,"#), "{text}");
+        let read = |text: &str| serde_json::from_str::<TaskRecord>(text).map(|it| it.id);
+        assert_eq!(read(&text).unwrap(), "t");
+        // As records were before there was one.
+        assert_eq!(read(&text.replace(r#""format":1,"#, "")).unwrap(), "t");
+        let newer = read(&text.replace(r#""format":1"#, r#""format":2"#)).unwrap_err();
+        assert!(newer.to_string().contains("this release reads format 1"));
     }
 
     #[test]

@@ -1,8 +1,31 @@
 //! The rules of contracts: how one is broken, and names that no store knows yet.
 
 use std::fmt::Debug;
+#[cfg(feature = "http-server")]
+use std::time::Duration;
 
 use crate::error::{Error, Result};
+
+/// How long a rule waits for what must come.
+#[cfg(feature = "http-server")]
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Names that a store must keep apart, whatever its keys are made of.
+#[cfg(feature = "http-server")]
+pub(super) const HOSTILE: [&str; 12] = [
+    "",
+    "{}",
+    "}{",
+    "{a}",
+    "a",
+    "A",
+    "*",
+    "a\0b",
+    "a\nb",
+    "\r\n",
+    "../a",
+    "\u{1f980}:a",
+];
 
 /// Fails where something is not as the rule says.
 #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]

@@ -3,7 +3,7 @@
 //! [`connect()`] gives a client's session with a [`Server`](crate::Server), at a revision of your choice; it needs the features
 //! `client` and `server`.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
-//! heard. With the feature `http-server`, `event_store_contract` and `session_store_contract` hold a store of yours against
+//! heard. With the feature `http-server`, `event_store_contract`, `session_store_contract` and `bus_contract` hold a store of yours against
 //! what it must do; with `server` `task_store_contract`, and with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
@@ -28,28 +28,36 @@
 //
 // | `connect` | a client and a server, connected in memory |
 // | `scripted_peer` | [`ScriptedPeer`] |
-// | `store_contracts` | the contracts of stores of events and of sessions |
+// | `event_contract`, `session_contract`, `bus_contract` | the contracts of what nodes share |
 // | `token_store_contract` | the contract of stores of credentials |
 // | `task_contract` | the contract of stores of tasks |
 // | `contract_rules` | what they have in common |
 
+#[cfg(feature = "http-server")]
+mod bus_contract;
 #[cfg(all(feature = "client", feature = "server"))]
 mod connect;
 #[cfg(any(feature = "auth", feature = "http-server"))]
 mod contract_rules;
+#[cfg(feature = "http-server")]
+mod event_contract;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
-mod store_contracts;
+mod session_contract;
 #[cfg(feature = "server")]
 mod task_contract;
 #[cfg(feature = "auth")]
 mod token_store_contract;
 
+#[cfg(feature = "http-server")]
+pub use bus_contract::bus_contract;
 #[cfg(all(feature = "client", feature = "server"))]
 pub use connect::{Connect, connect};
+#[cfg(feature = "http-server")]
+pub use event_contract::event_store_contract;
 pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]
-pub use store_contracts::{event_store_contract, session_store_contract};
+pub use session_contract::session_store_contract;
 #[cfg(feature = "server")]
 pub use task_contract::task_store_contract;
 #[cfg(feature = "auth")]

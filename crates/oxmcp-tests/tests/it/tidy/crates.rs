@@ -26,11 +26,13 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("oxmcp-opentelemetry", &["oxmcp"]),
+    ("oxmcp-redis", &["oxmcp"]),
+    ("oxmcp-sqlite", &["oxmcp"]),
 ];
 
-/// The crates that tie the SDK to another crate that breaks often. They stand on its public API alone, and have versions of their
+/// The crates that tie the SDK to another crate, which breaks often or may be in a program only once. They stand on its public API alone, and have versions of their
 /// own, so that no release of the other one makes a release of the SDK.
-const HAS_OWN_VERSION: &[&str] = &["oxmcp-opentelemetry"];
+const HAS_OWN_VERSION: &[&str] = &["oxmcp-opentelemetry", "oxmcp-redis", "oxmcp-sqlite"];
 
 /// The crates that decide: what they know of the world outside is what they are given.
 const PURE: &[&str] = &["oxmcp-json", "oxmcp-schema", "oxmcp-protocol", "oxmcp-auth"];

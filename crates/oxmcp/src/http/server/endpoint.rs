@@ -21,7 +21,10 @@ use crate::{
     limits::Limits,
     server::Server,
     session::{driver::budget::Budget, panics::catch_panic, task::Latch},
-    store::{AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore},
+    store::{
+        AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore,
+        any_event_store, any_session_store,
+    },
 };
 
 /// One URL for clients of every revision: sessions and stateless requests side by side.
@@ -114,7 +117,7 @@ impl StreamableHttp {
                 server: None,
                 policy: Policy::default(),
                 limits: Limits::default(),
-                events: Some(Arc::new(MemoryEventStore::new())),
+                events: Some(any_event_store(MemoryEventStore::new())),
                 sessions: None,
                 session_ids: None,
                 json_only: false,
@@ -161,7 +164,7 @@ impl StreamableHttp {
     /// bounded.
     #[must_use]
     pub fn event_store(mut self, store: impl EventStore) -> Self {
-        self.set().events = Some(Arc::new(store));
+        self.set().events = Some(any_event_store(store));
         self
     }
 
@@ -177,7 +180,7 @@ impl StreamableHttp {
     /// endpoint.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
-        self.set().sessions = Some(Arc::new(store));
+        self.set().sessions = Some(any_session_store(store));
         self
     }
 

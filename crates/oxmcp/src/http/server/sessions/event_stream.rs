@@ -26,7 +26,7 @@ use crate::{
         driver::undriven::{Attached, Reply},
         task::{lazy, spawn},
     },
-    store::{AnyEventStore, EventBatch, Replay},
+    store::{AnyEventStore, EventBatch, Replay, StreamWrite},
 };
 
 /// How many events are taken from a store at once.
@@ -225,7 +225,11 @@ impl EventStream {
         if self.purpose == Purpose::Request
             && let Some(store) = &self.settings.events
         {
-            log(store.end(self.session.id(), &self.name).await);
+            let end = StreamWrite::default().ending();
+            log(store
+                .append(self.session.id(), &self.name, end)
+                .await
+                .map(drop));
         }
         if let Some(reader) = self.reader.take() {
             let stall = self.settings.limits.http.stall;
@@ -268,10 +272,10 @@ impl EventStream {
         for part in parts(lines) {
             let mut indexes = Vec::new();
             if answers {
-                let batch = EventBatch::of_lines(part);
-                let appended = store.append_all(self.session.id(), &self.name, batch);
+                let write = StreamWrite::new(EventBatch::of_lines(part));
+                let appended = store.append(self.session.id(), &self.name, write);
                 match appended.await {
-                    Ok(appended) => indexes = appended,
+                    Ok(appended) => indexes = appended.unwrap_or_default(),
                     Err(error) if error.is_refusal() => {}
                     Err(error) => {
                         answers = false;
@@ -296,9 +300,11 @@ impl EventStream {
     }
 
     async fn store_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Result<u64> {
-        let data = Bytes::copy_from_slice(data);
-        let stored = store.append(self.session.id(), &self.name, data).await;
-        stored.inspect_err(log_not_stored)
+        let write = StreamWrite::new(Bytes::copy_from_slice(data));
+        let stored = store.append(self.session.id(), &self.name, write).await;
+        let stored = stored.inspect_err(log_not_stored)?;
+        let index = stored.and_then(|it| it.first().copied());
+        index.ok_or_else(|| Error::internal("the store has told no index"))
     }
 
     /// Stores an event that is nothing but an index to come back with.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
-    persistence::Persistence,
+    persistence::kept_for,
     session::{Session, SessionGuard},
     streams::Purpose,
 };
@@ -101,11 +101,7 @@ async fn opened(
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
-    if let Some(store) = &endpoint.settings.sessions
-        && let Some(params) = initialize.or_else(|| shortened(&session))
-    {
-        session.persist(Persistence::new(Arc::clone(store), params, None));
-    }
+    let params = initialize.or_else(|| shortened(&session));
     let opened = Arc::clone(&*session);
     let session = session.open(&endpoint);
     if !Arc::ptr_eq(&session, &opened) {
@@ -113,9 +109,12 @@ async fn opened(
         return *misconfigured(&why);
     }
     endpoint.state.sessions.set_unused(&session);
-    if let Some(saving) = session.save() {
+    if let Some(store) = &endpoint.settings.sessions
+        && let Some(record) = params.and_then(|params| session.new_record(params))
+    {
+        let lasts = kept_for(&endpoint.settings.limits);
         // It fails where the store panics.
-        let _ = saving.await;
+        let _ = session.create(Arc::clone(store), record, lasts).await;
     }
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);

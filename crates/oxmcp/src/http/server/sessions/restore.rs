@@ -56,8 +56,8 @@ pub(in crate::http::server) async fn restore(
         return Ok(None);
     };
     let principal = parts.extensions.get().map(Principal::as_str);
-    let record = match store.load(id).await {
-        Ok(Some(record)) if record.principal.as_deref() == principal => record,
+    let stored = match store.load(id).await {
+        Ok(Some(stored)) if stored.record.principal.as_deref() == principal => stored,
         Ok(_) => return Ok(None),
         Err(error) => {
             log(Err(error));
@@ -71,8 +71,8 @@ pub(in crate::http::server) async fn restore(
     session
         .set_apart()
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
-    let (initialize, created) = (record.initialize.clone(), Some(record.created));
-    session.persist(Persistence::new(Arc::clone(store), initialize, created));
+    let record = stored.record.clone();
+    session.persist(Persistence::new(Arc::clone(store), stored));
     let replay = Replay {
         session: &session,
         caller: &caller,

@@ -7,11 +7,12 @@ use std::{
 };
 
 use oxmcp_protocol::Revision;
+use serde_json::value::RawValue;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    persistence::Persistence,
+    persistence::{Persistence, SessionSettings},
     quota::{Evict, Evictable, QuotaPermit},
     streams::Streams,
 };
@@ -25,7 +26,7 @@ use crate::{
         sealing::random,
         task::{after, spawn},
     },
-    store::SessionRecord,
+    store::{AnySessionStore, SessionRecord, StoredSession},
     sync::Mutex,
     transport::principal::Principal,
 };
@@ -144,6 +145,28 @@ impl Session {
         self.persistence.get().map(|it| &**it)
     }
 
+    /// Keeps its record in a store, by which others have it too from here on, in a task of its own.
+    pub(super) fn create(
+        self: &Arc<Self>,
+        store: Arc<dyn AnySessionStore>,
+        record: SessionRecord,
+        lasts: Duration,
+    ) -> JoinHandle<()> {
+        let session = Arc::clone(self);
+        spawn(async move {
+            match store.create(&session.id, record.clone(), lasts).await {
+                Ok(true) => {
+                    let stored = StoredSession::new(record, 1);
+                    session.persist(Persistence::new(store, stored));
+                }
+                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
+                Err(error) => {
+                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
+                }
+            }
+        })
+    }
+
     /// Lets it be saved from here on.
     pub(super) fn persist(&self, persistence: Persistence) {
         // It is opened once.
@@ -156,20 +179,28 @@ impl Session {
         let session = Arc::clone(self);
         Some(spawn(async move {
             if let Some(persistence) = session.persistence() {
-                let record = || session.record(persistence);
-                persistence.save(&session.id, change, record).await;
+                let settings = || session.settings();
+                persistence.save(&session.id, change, settings).await;
             }
         }))
     }
 
-    /// Its record as it is now. None once its connection was cut: it watches nothing any more here, but may go on elsewhere.
-    fn record(&self, persistence: &Persistence) -> Option<SessionRecord> {
-        let mut record = persistence.record(self.revision()?);
+    /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on
+    /// elsewhere.
+    fn settings(&self) -> Option<SessionSettings> {
+        let settings = SessionSettings {
+            initialized: self.peer.legacy_session().initialized_client().is_some(),
+            log_level: self.peer.log_filter().level(),
+            watched: self.peer.subscribed_uris(),
+        };
+        (!self.connection.is_cut()).then_some(settings)
+    }
+
+    /// The record of a session that was opened by these params of `initialize`.
+    pub(super) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
+        let mut record = SessionRecord::new(initialize, self.revision()?);
         record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
-        record.initialized = self.peer.legacy_session().initialized_client().is_some();
-        record.log_level = self.peer.log_filter().level();
-        record.subscribed = self.peer.subscribed_uris();
-        (!self.connection.is_cut()).then_some(record)
+        Some(record)
     }
 
     /// Keeps the session in use until the returned guard is dropped.

@@ -1,0 +1,90 @@
+//! Bus on the pub/sub of Redis: a connection for each subscription, which ends with it.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::BoxStream};
+use oxmcp::{
+    Result,
+    store::{Bus, Delivery, MemoryBus},
+};
+use redis::aio::PubSubStream;
+use tokio::task::JoinHandle;
+
+use crate::{store::Redis, values::Values};
+
+/// The kind of values.
+const MESSAGE: &str = "message";
+
+impl Bus for Redis {
+    async fn publish(&self, topic: &str, message: Bytes) -> Result<()> {
+        let channel = self.names.topic(topic);
+        let kept = self.values.encode(MESSAGE, &channel, &message)?;
+        let mut command = redis::cmd("PUBLISH");
+        self.connection.run(command.arg(channel).arg(kept)).await
+    }
+
+    async fn subscribe(&self, topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
+        let topics = topics
+            .iter()
+            .map(|&it| (self.names.topic(it), it.to_owned()));
+        let topics: HashMap<String, String> = topics.collect();
+        let channels: Vec<_> = topics.keys().cloned().collect();
+        let names: Vec<_> = topics.values().map(String::as_str).collect();
+        let messages = self.connection.subscribe(&channels).await?;
+        // It bounds what waits to be taken, and says what was missed.
+        let waiting = Arc::new(MemoryBus::new());
+        let deliveries = waiting.subscribe(&names).await?;
+        let reader = read(messages, topics.clone(), self.values.clone(), waiting);
+        let reader = Reader(tokio::spawn(reader));
+        Ok(deliveries.take_until(reader).boxed())
+    }
+}
+
+/// Reads messages until there are no more. What is not read in time Redis would keep, and then cut the connection.
+async fn read(
+    mut messages: PubSubStream,
+    topics: HashMap<String, String>,
+    values: Values,
+    waiting: Arc<MemoryBus>,
+) {
+    while let Some(message) = messages.next().await {
+        let channel = message.get_channel_name();
+        let opened = values.decode(MESSAGE, channel, message.get_payload_bytes());
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                // It is lost: the end of the subscription says so.
+                tracing::warn!(%error, "a message of the bus cannot be read");
+                return;
+            }
+        };
+        if let Some(topic) = topics.get(channel)
+            && waiting.publish(topic, opened.into()).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The task that reads, which ends with this.
+struct Reader(JoinHandle<()>);
+
+impl Future for Reader {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(cx).map(drop)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,166 @@
+//! Events in Redis: a stream of it for each stream, and a hash of what is known of all streams of a session.
+
+use std::{pin::pin, time::Duration};
+
+use oxmcp::{
+    Error, Result,
+    store::{Claim, EventStore, Replay, StreamWrite},
+};
+use tokio::time::timeout;
+
+use crate::{
+    changes::RECHECK,
+    scripts::{millis, script},
+    store::Redis,
+};
+
+script!(APPEND, "events/stream.lua", "events/append.lua");
+script!(AFTER, "events/stream.lua", "events/after.lua");
+script!(WATCH, "events/stream.lua", "events/watch.lua");
+script!(CLAIM, "events/stream.lua", "events/claim.lua");
+script!(RENEW, "events/stream.lua", "events/renew.lua");
+script!(FORGET, "events/stream.lua", "events/forget.lua");
+
+/// The kind of values.
+const EVENT: &str = "event";
+
+/// What scripts return in place of an index or epoch.
+const LOST_LEASE: i64 = -1;
+const ENDED: i64 = -2;
+const TOO_MANY: i64 = -3;
+
+/// How many streams of a session are known, those included that have ended and can still be replayed.
+const MAX_STREAMS: usize = 1024;
+
+/// How long a stream is known though nothing happens to it: as for a stream that has no events, or a client that sleeps.
+const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long somebody who waits is told of changes. Whoever goes on waiting says so again before.
+const WATCHED: Duration = RECHECK.saturating_mul(2);
+
+/// The most events that are asked for at once, whatever the caller wants: each may be large.
+const MAX_AFTER: usize = 4096;
+
+fn number(number: i64) -> Result<u64> {
+    match number {
+        ENDED => Err(Error::internal(
+            "the stream has ended, and takes no more events",
+        )),
+        TOO_MANY => Err(Error::limit("the session has too many streams")),
+        _ => u64::try_from(number).map_err(|_| Error::internal("Redis has counted wrongly")),
+    }
+}
+
+impl EventStore for Redis {
+    async fn append(
+        &self,
+        session: &str,
+        stream: &str,
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let events = self.names.events(session, stream);
+        let (epoch, lasts) = match write.lease {
+            Some(lease) => (lease.epoch.to_string(), millis(lease.lasts)),
+            None => (String::new(), 0),
+        };
+        let mut script = APPEND.key(self.names.streams(session));
+        script.key(&events).arg(stream).arg(epoch).arg(lasts);
+        script.arg(u8::from(write.ends));
+        script
+            .arg(self.max_stream_events)
+            .arg(self.max_stream_bytes);
+        script.arg(MAX_STREAMS).arg(millis(self.max_event_age));
+        script.arg(millis(STREAM_AGE.max(self.max_event_age)));
+        script.arg(self.names.changes());
+        let count = write.events.len() as u64;
+        for data in write.events.iter() {
+            let kept = self.values.encode(EVENT, &events, &data)?;
+            if kept.len() > self.max_stream_bytes {
+                return Err(Error::limit("an event is larger than a stream may be"));
+            }
+            script.arg(kept);
+        }
+        let last = match self.connection.invoke::<i64>(&script).await? {
+            LOST_LEASE => return Ok(None),
+            last => number(last)?,
+        };
+        let first = last.saturating_sub(count) + 1;
+        Ok(Some((first..first + count).collect()))
+    }
+
+    async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        let key = self.names.events(session, stream);
+        let mut script = AFTER.key(self.names.streams(session));
+        script
+            .key(&key)
+            .arg(stream)
+            .arg(index)
+            .arg(max.min(MAX_AFTER));
+        let found: Option<Vec<Vec<u8>>> = self.connection.invoke(&script).await?;
+        let Some((ended, kept)) = found.as_deref().and_then(<[_]>::split_first) else {
+            return Ok(Replay::Lost);
+        };
+        let events = kept.iter().map(|kept| {
+            let data = self.values.decode(EVENT, &key, kept)?;
+            Ok(data.into())
+        });
+        Ok(Replay::Events {
+            events: events.collect::<Result<_>>()?,
+            ended: ended == b"1",
+        })
+    }
+
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        let events = self.names.events(session, stream);
+        // Before Redis is asked: a change that comes in between is not missed.
+        let mut change = pin!(self.changes.to(&events).notified());
+        change.as_mut().enable();
+        let mut script = WATCH.key(self.names.streams(session));
+        script.arg(stream).arg(index).arg(millis(WATCHED));
+        if self.connection.invoke(&script).await? {
+            // Either way the caller looks again.
+            let _ = timeout(RECHECK, change).await;
+        }
+        Ok(())
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        let mut script = CLAIM.key(self.names.streams(session));
+        script.key(self.names.events(session, stream)).arg(stream);
+        script
+            .arg(u8::from(claim == Claim::Take))
+            .arg(millis(lasts));
+        script.arg(MAX_STREAMS).arg(millis(self.max_event_age));
+        script.arg(millis(STREAM_AGE.max(self.max_event_age)));
+        script.arg(self.names.changes());
+        let epoch: Option<i64> = self.connection.invoke(&script).await?;
+        epoch.map(number).transpose()
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        let mut script = RENEW.key(self.names.streams(session));
+        script.arg(stream).arg(epoch).arg(millis(lasts));
+        script.arg(millis(STREAM_AGE.max(self.max_event_age)));
+        self.connection.invoke(&script).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<()> {
+        let mut script = FORGET.key(self.names.streams(session));
+        script
+            .arg(self.names.events(session, ""))
+            .arg(self.names.changes());
+        self.connection.invoke(&script).await
+    }
+}

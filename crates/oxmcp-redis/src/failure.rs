@@ -1,0 +1,103 @@
+//! Errors of Redis as those of the SDK. They say what to do, and nothing of the data.
+
+use std::{io, time::Duration};
+
+use oxmcp::Error;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// An I/O error with this message: nobody knows what was done.
+fn io(kind: io::ErrorKind, message: impl Into<String>) -> Error {
+    io::Error::new(kind, message.into()).into()
+}
+
+/// The error of something that cannot be used as it is.
+pub(crate) fn unusable(message: impl Into<String>) -> Error {
+    io(io::ErrorKind::Unsupported, message)
+}
+
+/// The error of an operation that took too long.
+pub(crate) fn unanswered(patience: Duration) -> Error {
+    let message = format!(
+        "Redis has not answered within {patience:?}: it hangs, is overloaded, or cannot be reached"
+    );
+    io(io::ErrorKind::TimedOut, message)
+}
+
+/// The error of a URL that cannot be read. It does not repeat it: there may be a password in it.
+pub(crate) fn of_url(error: RedisError) -> Error {
+    let message = if cfg!(feature = "tls") {
+        "this is no address of Redis: it is redis://[user:password@]host[:port][/database], with TLS rediss://…, or redis+unix:///path"
+    } else {
+        "this is no address of Redis: it is redis://[user:password@]host[:port][/database], or redis+unix:///path; rediss://… needs the feature `tls`"
+    };
+    io(io::ErrorKind::InvalidInput, message).with_source(error)
+}
+
+/// The error of an operation, or of the connection that it needed.
+pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
+    let (kind, message) = match (error.kind(), error.code()) {
+        (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => (
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "Redis at {address} wants another user or password: put them into its address, redis://user:password@host"
+            ),
+        ),
+        (_, Some("NOPERM")) => (
+            io::ErrorKind::PermissionDenied,
+            "this user of Redis may not do what the store needs: grant it +@all -@admin +info, ~* or the prefix of the keys, and &* for channels".to_owned(),
+        ),
+        (_, Some("OOM")) => (
+            io::ErrorKind::StorageFull,
+            "Redis has no memory left: raise `maxmemory`, and keep `maxmemory-policy noeviction` or `volatile-ttl`".to_owned(),
+        ),
+        (_, Some("MISCONF")) => (
+            io::ErrorKind::StorageFull,
+            "Redis cannot write to its disk, and refuses changes until it can: see its log".to_owned(),
+        ),
+        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => (
+            io::ErrorKind::ReadOnlyFilesystem,
+            format!("Redis at {address} is a replica, which takes no changes: give the address of the primary"),
+        ),
+        (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) => (
+            io::ErrorKind::Unsupported,
+            cluster(address),
+        ),
+        (ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown | ServerErrorKind::ClusterDown), _) => (
+            io::ErrorKind::ResourceBusy,
+            "Redis is not ready yet: it loads its data, or waits for its primary; try again".to_owned(),
+        ),
+        (ErrorKind::RESP3NotSupported, _) => (io::ErrorKind::Unsupported, too_old(address, "6.0 or older")),
+        _ if error.is_timeout() => {
+            return io(
+                io::ErrorKind::TimedOut,
+                format!("Redis at {address} has not answered: it hangs, is overloaded, or cannot be reached"),
+            )
+            .with_source(error);
+        }
+        _ if error.is_connection_refusal() => (
+            io::ErrorKind::ConnectionRefused,
+            format!("there is no Redis at {address}: start it, or correct the address"),
+        ),
+        _ if error.is_io_error() || error.is_connection_dropped() => (
+            io::ErrorKind::ConnectionReset,
+            format!("the connection to Redis at {address} has broken: {error}"),
+        ),
+        _ => (
+            io::ErrorKind::Other,
+            format!("Redis at {address} has refused an operation"),
+        ),
+    };
+    io(kind, message).with_source(error)
+}
+
+/// What is said of a node of a cluster.
+pub(crate) fn cluster(address: &str) -> String {
+    format!(
+        "Redis at {address} is a node of a cluster: give the address of one that stands alone, or of a proxy in front of the cluster"
+    )
+}
+
+/// What is said of a server that is too old.
+pub(crate) fn too_old(address: &str, version: &str) -> String {
+    format!("Redis at {address} is {version}: this needs Redis 7.0 or Valkey 7.2, or newer")
+}

@@ -1,0 +1,52 @@
+//! Stores of MCP servers in Redis or Valkey, which several processes share.
+//!
+//! ```no_run
+//! use oxmcp::{Server, StateKey, tasks::Tasks};
+//! use oxmcp_redis::Redis;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> oxmcp::Result<()> {
+//! # let key = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
+//! // The same key in all processes, from where secrets are kept. `openssl rand -base64 32` makes one.
+//! let store = Redis::connect("redis://localhost").await?.keys([StateKey::from_base64(key)?]);
+//! let server = Server::new("office", "1.0.0").extension(Tasks::new(store).extension());
+//! # drop(server);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It needs Redis 7.0 or Valkey 7.2, or newer. Ids of tasks and names of their owners stand in Redis as hashes, and all else is sealed with
+//! the keys, so that neither its commands nor its files show them. The time is the one of Redis.
+
+// The files of this crate:
+//
+// | `store` | [`Redis`], the handle, and its settings |
+// | `tasks` | tasks |
+// | `sessions` | sessions |
+// | `events` | events of streams |
+// | `bus` | the bus between nodes |
+// | `scripts`, `scripts/` | the scripts by which all of these change something |
+// | `changes` | the subscription that wakes what waits for changes |
+// | `names` | the names of keys and channels |
+// | `values` | values as they are kept: sealed or plain |
+// | `connection` | the connection, and the patience of each operation |
+// | `failure` | the errors |
+
+mod bus;
+mod changes;
+mod connection;
+mod events;
+mod failure;
+mod names;
+mod scripts;
+mod sessions;
+mod store;
+mod tasks;
+mod values;
+
+pub use store::Redis;
+
+/// The code in README.md is tested as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

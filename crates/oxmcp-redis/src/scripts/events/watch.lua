@@ -1,0 +1,7 @@
+-- KEYS: streams of the session. ARGV: name, index, how long somebody watches. Returns whether there is something to wait for.
+local stream = read(ARGV[1])
+if not stream or stream.ended == 1 or stream.last ~= tonumber(ARGV[2]) then
+    return 0
+end
+redis.call('HSET', KEYS[1], ':watched', text(now + tonumber(ARGV[3])))
+return 1

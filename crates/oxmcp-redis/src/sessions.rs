@@ -1,0 +1,168 @@
+//! Sessions in Redis: a hash for each, whose fields change by themselves. Beside what the client said first, which never
+//! changes, it has a field for each setting and for each resource that the client watches.
+
+use std::{collections::HashMap, time::Duration};
+
+use oxmcp::{
+    Error, Result,
+    store::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
+};
+
+use crate::{
+    scripts::{millis, script},
+    store::Redis,
+};
+
+script!(CREATE, "sessions/create.lua");
+script!(SET, "sessions/set.lua");
+script!(TOUCH, "sessions/touch.lua");
+script!(REMOVE, "sessions/remove.lua");
+
+/// The kinds of values, each of which opens in no other's place.
+const RECORD: &str = "session";
+const LEVEL: &str = "log level of a session";
+const WATCHED: &str = "URI that a session watches";
+
+/// The field of what the client said first, and those of settings.
+const RECORD_FIELD: &str = "record";
+const INITIALIZED_FIELD: &str = "initialized";
+const LEVEL_FIELD: &str = "level";
+
+/// The field of a URI begins with this, and goes on with its hash.
+const URI_FIELD: &str = "uri:";
+
+/// The most bytes that a client may say of itself.
+const MAX_RECORD: usize = 256 << 10;
+
+/// The most fields of a session, most of which are URIs. An endpoint allows fewer.
+const MAX_FIELDS: usize = 10_000;
+
+impl Redis {
+    /// The fields of a record, of which the URIs of which change by themselves.
+    fn session_fields(
+        &self,
+        key: &str,
+        mut record: SessionRecord,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let watched = std::mem::take(&mut record.subscribed);
+        let json = serde_json::to_vec(&record).map_err(unwritable)?;
+        if json.len() > MAX_RECORD || watched.len() > MAX_FIELDS {
+            return Err(Error::limit("the client says more of itself than is kept"));
+        }
+        let mut fields = vec![(
+            RECORD_FIELD.to_owned(),
+            self.values.encode(RECORD, key, &json)?,
+        )];
+        for uri in watched {
+            fields.push(self.watched(key, &uri)?);
+        }
+        Ok(fields)
+    }
+
+    fn watched(&self, key: &str, uri: &str) -> Result<(String, Vec<u8>)> {
+        let kept = self.values.encode(WATCHED, key, uri.as_bytes())?;
+        Ok((uri_field(uri), kept))
+    }
+
+    /// The record that these fields are.
+    fn session_record(
+        &self,
+        key: &str,
+        fields: &HashMap<String, Vec<u8>>,
+    ) -> Result<Option<SessionRecord>> {
+        let Some(record) = fields.get(RECORD_FIELD) else {
+            return Ok(None);
+        };
+        let json = self.values.decode(RECORD, key, record)?;
+        let mut record: SessionRecord = serde_json::from_slice(&json).map_err(unreadable)?;
+        if fields.contains_key(INITIALIZED_FIELD) {
+            record.apply(Setting::Initialized);
+        }
+        if let Some(level) = fields.get(LEVEL_FIELD) {
+            let level = self.values.decode(LEVEL, key, level)?;
+            record.apply(Setting::LogLevel(
+                serde_json::from_slice(&level).map_err(unreadable)?,
+            ));
+        }
+        for (field, uri) in fields {
+            if field.starts_with(URI_FIELD) {
+                let uri = self.values.decode(WATCHED, key, uri)?;
+                let uri = String::from_utf8(uri).map_err(unreadable)?;
+                record.apply(Setting::Watch(uri));
+            }
+        }
+        Ok(Some(record))
+    }
+}
+
+fn uri_field(uri: &str) -> String {
+    format!("{URI_FIELD}{}", hashed(uri))
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::internal("a session cannot be written").with_source(error)
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::internal("a session cannot be read: a newer release may have written it")
+        .with_source(error)
+}
+
+impl SessionStore for Redis {
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        let key = self.names.session(id);
+        let mut script = CREATE.arg(millis(lasts));
+        for (field, value) in self.session_fields(&key, record)? {
+            script.arg(field).arg(value);
+        }
+        script.key(&key);
+        self.connection.invoke(&script).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
+        let key = self.names.session(id);
+        let mut command = redis::cmd("HGETALL");
+        let fields: HashMap<String, Vec<u8>> = self.connection.run(command.arg(&key)).await?;
+        let Some(record) = self.session_record(&key, &fields)? else {
+            return Ok(None);
+        };
+        let version = fields.get("version").and_then(|it| str::from_utf8(it).ok());
+        let version = version.and_then(|it| it.parse().ok());
+        let version = version.ok_or_else(|| Error::internal("a session has no version"))?;
+        Ok(Some(StoredSession::new(record, version)))
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        let key = self.names.session(id);
+        let (field, value) = match setting {
+            Setting::Initialized => (INITIALIZED_FIELD.to_owned(), b"1".to_vec()),
+            Setting::LogLevel(level) => {
+                let level = serde_json::to_vec(&level).map_err(unwritable)?;
+                let level = self.values.encode(LEVEL, &key, &level)?;
+                (LEVEL_FIELD.to_owned(), level)
+            }
+            Setting::Watch(uri) => self.watched(&key, &uri)?,
+            Setting::Unwatch(uri) => (uri_field(&uri), Vec::new()),
+        };
+        let mut script = SET.key(key);
+        script.arg(field).arg(value).arg(MAX_FIELDS);
+        match self.connection.invoke::<Option<i64>>(&script).await? {
+            None => Ok(None),
+            Some(version) => {
+                let version = u64::try_from(version);
+                let too_many = |_| Error::limit("the session watches too many resources already");
+                version.map(Some).map_err(too_many)
+            }
+        }
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        let mut script = TOUCH.key(self.names.session(id));
+        self.connection.invoke(script.arg(millis(lasts))).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        let mut script = REMOVE.key(self.names.session(id));
+        self.connection.invoke(script.arg(millis(TOMBSTONE))).await
+    }
+}

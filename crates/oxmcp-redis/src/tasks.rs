@@ -1,0 +1,159 @@
+//! Tasks in Redis: a hash for each, and sorted sets of all, of each owner's, and of the leases. What changes one is a script, so it
+//! happens as a whole and by the time of Redis.
+
+use std::{pin::pin, time::Duration};
+
+use oxmcp::{
+    Error, Result,
+    tasks::{StoredTask, TaskRecord, TaskStore},
+};
+use tokio::time::timeout;
+
+use crate::{
+    changes::RECHECK,
+    scripts::{FOREVER_MS, millis, script},
+    store::Redis,
+};
+
+script!(CREATE, "tasks/create.lua");
+script!(REPLACE, "tasks/replace.lua");
+script!(CLAIM, "tasks/claim.lua");
+script!(RENEW, "tasks/renew.lua");
+script!(ORPHANS, "tasks/orphans.lua");
+script!(LIST, "tasks/list.lua");
+
+/// The kinds of values, each of which opens in no other's place.
+const RECORD: &str = "task";
+const ID: &str = "id of a task";
+
+/// How many leases that have run out are looked at, at most.
+const MOST_ORPHANS: usize = 1000;
+
+impl Redis {
+    fn task_record(&self, key: &str, task: &TaskRecord) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(task)
+            .map_err(|error| Error::internal("a task cannot be written").with_source(error))?;
+        self.values.encode(RECORD, key, &json)
+    }
+
+    fn task_id(&self, owner: &str, kept: &[u8]) -> Result<String> {
+        let id = self.values.decode(ID, owner, kept)?;
+        String::from_utf8(id).map_err(|_| Error::internal("what Redis has is no id of a task"))
+    }
+}
+
+impl TaskStore for Redis {
+    async fn create(&self, task: TaskRecord) -> Result<()> {
+        let key = self.names.task(&task.id);
+        let owner = self.names.owner(task.owner.as_deref());
+        let record = self.task_record(&key, &task)?;
+        let id = self.values.encode(ID, &owner, task.id.as_bytes())?;
+        let mut script = CREATE.key(key);
+        script.key(owner).key(self.names.tasks());
+        script.arg(record).arg(id).arg(u8::from(task.is_over()));
+        script.arg(task.ttl_ms.min(FOREVER_MS));
+        script.arg(self.max_tasks).arg(self.max_tasks_each);
+        match self.connection.invoke::<String>(&script).await?.as_str() {
+            "created" => Ok(()),
+            "full" => Err(Error::limit(
+                "there are too many tasks already; wait for some to expire",
+            )),
+            _ => Err(Error::internal("there is a task of this id already")),
+        }
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+        let key = self.names.task(id);
+        let mut command = redis::cmd("HMGET");
+        command.arg(&key).arg(&["record", "revision", "epoch"]);
+        let found: (Option<Vec<u8>>, Option<u64>, Option<u64>) =
+            self.connection.run(&command).await?;
+        let (Some(record), Some(revision), Some(epoch)) = found else {
+            return Ok(None);
+        };
+        let json = self.values.decode(RECORD, &key, &record)?;
+        let task = serde_json::from_slice(&json).map_err(|error| {
+            Error::internal("a task cannot be read: a newer release may have written it")
+                .with_source(error)
+        })?;
+        Ok(Some(StoredTask::new(task, revision, epoch)))
+    }
+
+    async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
+        let key = self.names.task(id);
+        let record = self.task_record(&key, &task)?;
+        let mut script = REPLACE.key(key);
+        script.key(self.names.tasks()).key(self.names.leases());
+        script
+            .arg(revision)
+            .arg(record)
+            .arg(u8::from(task.is_over()));
+        script
+            .arg(task.ttl_ms.min(FOREVER_MS))
+            .arg(self.names.changes());
+        self.connection.invoke(&script).await
+    }
+
+    async fn claim(&self, id: &str, lease: Duration) -> Result<Option<u64>> {
+        let mut script = CLAIM.key(self.names.task(id));
+        script
+            .key(self.names.leases())
+            .arg(millis(lease))
+            .arg(self.names.changes());
+        self.connection.invoke(&script).await
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+        let mut script = RENEW.key(self.names.task(id));
+        script
+            .key(self.names.leases())
+            .arg(epoch)
+            .arg(millis(lease));
+        self.connection.invoke(&script).await
+    }
+
+    async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+        let mut script = ORPHANS.key(self.names.leases());
+        script.arg(limit.min(MOST_ORPHANS)).arg(MOST_ORPHANS);
+        let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
+        let (pairs, _) = found.as_chunks::<2>();
+        let ids = pairs
+            .iter()
+            .map(|[id, owner]| self.task_id(&String::from_utf8_lossy(owner), id));
+        ids.collect()
+    }
+
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let owner = self.names.owner(owner);
+        let script = LIST.key(&owner);
+        let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
+        let ids = found.iter().map(|id| self.task_id(&owner, id));
+        let mut ids = ids.collect::<Result<Vec<_>>>()?;
+        // What is sealed has no order, so all of an owner's are asked for; there are `max_tasks_each` at most.
+        ids.retain(|id| after.is_none_or(|after| id.as_str() > after));
+        ids.sort_unstable();
+        ids.truncate(limit);
+        Ok(ids)
+    }
+
+    async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+        let key = self.names.task(id);
+        let mut command = redis::cmd("HGET");
+        command.arg(&key).arg("revision");
+        loop {
+            // Before Redis is asked: a change that comes in between is not missed.
+            let mut change = pin!(self.changes.to(&key).notified());
+            change.as_mut().enable();
+            if self.connection.run::<Option<u64>>(&command).await? != Some(revision) {
+                return Ok(());
+            }
+            // Either way Redis is asked again.
+            let _ = timeout(RECHECK, change).await;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Values as they are kept: sealed for their place, or plain where that was chosen.
+
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use oxmcp::{Error, Result, StateKey, StoreKeys};
+
+use crate::failure;
+
+/// The first byte of what is sealed, and of what is not.
+const SEALED: u8 = b's';
+const PLAIN: u8 = b'p';
+
+/// How values are kept. Clones change together.
+#[derive(Clone)]
+pub(crate) struct Values(Arc<RwLock<Form>>);
+
+#[derive(Clone)]
+enum Form {
+    /// Nothing was chosen: nothing can be kept.
+    Unknown,
+    Sealed(StoreKeys),
+    Plain,
+}
+
+impl Values {
+    pub(crate) fn unknown() -> Self {
+        Self(Arc::new(RwLock::new(Form::Unknown)))
+    }
+
+    /// From now on the keys are these.
+    pub(crate) fn seal_with(&self, keys: impl IntoIterator<Item = StateKey>) {
+        self.set(Form::Sealed(StoreKeys::new(keys)));
+    }
+
+    pub(crate) fn leave_plain(&self) {
+        self.set(Form::Plain);
+    }
+
+    fn set(&self, form: Form) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = form;
+    }
+
+    fn form(&self) -> Form {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// What is kept of a value at a place: its kind, and its key.
+    pub(crate) fn encode(&self, kind: &str, key: &str, value: &[u8]) -> Result<Vec<u8>> {
+        let (first, rest) = match self.form() {
+            Form::Unknown => return Err(without_keys()),
+            Form::Plain => (PLAIN, value.to_vec()),
+            Form::Sealed(keys) => (SEALED, keys.seal(&place(kind, key), value)?),
+        };
+        let mut kept = vec![first];
+        kept.extend_from_slice(&rest);
+        Ok(kept)
+    }
+
+    /// The value that is kept at a place.
+    pub(crate) fn decode(&self, kind: &str, key: &str, kept: &[u8]) -> Result<Vec<u8>> {
+        match (self.form(), kept) {
+            (Form::Unknown, _) => Err(without_keys()),
+            (Form::Sealed(keys), [SEALED, sealed @ ..]) => keys.open(&place(kind, key), sealed),
+            (Form::Plain, [PLAIN, plain @ ..]) => Ok(plain.to_vec()),
+            (Form::Sealed(_), [PLAIN, ..]) => Err(failure::unusable(
+                "what Redis has is not sealed, and this process has keys: all processes need the same keys, or all `.plaintext()`",
+            )),
+            (Form::Plain, [SEALED, ..]) => Err(failure::unusable(
+                "what Redis has is sealed, and this process has no keys: give it those of the others by `.keys(…)`",
+            )),
+            _ => Err(Error::internal(
+                "what Redis has is none of this store's values",
+            )),
+        }
+    }
+}
+
+fn place<'a>(kind: &'a str, key: &'a str) -> [&'a [u8]; 2] {
+    [kind.as_bytes(), key.as_bytes()]
+}
+
+fn without_keys() -> Error {
+    failure::unusable(
+        "the store has no keys: write `Redis::connect(url).await?.keys([StateKey::from_base64(text)?])`, where `openssl rand -base64 32` makes the text, \
+         which is the same for all processes; or `.plaintext()`, where Redis may see all that is kept",
+    )
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.form() {
+            Form::Unknown => "Values(without keys)",
+            Form::Sealed(_) => "Values(sealed)",
+            Form::Plain => "Values(plain)",
+        })
+    }
+}

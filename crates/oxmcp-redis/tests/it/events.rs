@@ -1,0 +1,203 @@
+//! Events of streams: the contract, bounds, and what is lost.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use oxmcp::{
+    store::{Claim, EventBatch, EventStore, Replay, StreamWrite},
+    testing,
+};
+use oxmcp_redis::Redis;
+use tokio::time::{sleep, timeout};
+
+use super::server::{refused, shared};
+
+async fn add(store: &Redis, stream: &str, data: &'static str) -> Vec<u64> {
+    let write = StreamWrite::new(Bytes::from_static(data.as_bytes()));
+    store
+        .append("session", stream, write)
+        .await
+        .unwrap()
+        .unwrap()
+}
+
+fn found(events: &[&'static str], ended: bool) -> Replay {
+    Replay::Events {
+        events: events
+            .iter()
+            .map(|it| Bytes::from_static(it.as_bytes()))
+            .collect(),
+        ended,
+    }
+}
+
+#[tokio::test]
+async fn the_contract_holds() {
+    let Some((server, prefix)) = shared("the contract of events") else {
+        return;
+    };
+    let make = || async { (server.connect(&prefix).await, server.connect(&prefix).await) };
+    testing::event_store_contract(make).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_oldest_events_go_first_and_are_lost() {
+    let Some((server, prefix)) = shared("events that go") else {
+        return;
+    };
+    let store = server.connect(&prefix).await.max_stream_events(2);
+    for data in ["1", "2", "3"] {
+        add(&store, "a", data).await;
+    }
+    assert_eq!(
+        store.after("session", "a", 0, 9).await.unwrap(),
+        Replay::Lost
+    );
+    assert_eq!(
+        store.after("session", "a", 1, 9).await.unwrap(),
+        found(&["2", "3"], false)
+    );
+    // 46 bytes are for the seal of each.
+    let store = store.max_stream_bytes(100);
+    add(&store, "b", "1234").await;
+    add(&store, "b", "1234567").await;
+    assert_eq!(
+        store.after("session", "b", 0, 9).await.unwrap(),
+        Replay::Lost
+    );
+    assert_eq!(
+        store.after("session", "b", 1, 9).await.unwrap(),
+        found(&["1234567"], false)
+    );
+    let large = StreamWrite::new(Bytes::from(vec![b'x'; 100]));
+    assert!(refused(store.append("session", "b", large).await).contains("larger"));
+    // Counting goes on.
+    assert_eq!(add(&store, "b", "1").await, [3]);
+}
+
+#[tokio::test]
+async fn events_that_have_expired_are_lost_and_counting_goes_on() {
+    let Some((server, prefix)) = shared("events that expire") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    add(&store, "a", "1").await;
+    let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
+    for key in &keys {
+        let left: i64 = server.says(&["PTTL", key]).unwrap();
+        let longest = if key.ends_with(":events:a") {
+            300_000
+        } else {
+            86_400_000
+        };
+        assert!((1..=longest).contains(&left), "{key}: {left}");
+    }
+    assert_eq!(keys.len(), 2);
+    let events = keys.iter().find(|it| it.ends_with(":events:a")).unwrap();
+    let () = server.says(&["DEL", events]).unwrap();
+    assert_eq!(
+        store.after("session", "a", 0, 9).await.unwrap(),
+        Replay::Lost
+    );
+    assert_eq!(
+        store.after("session", "a", 1, 9).await.unwrap(),
+        found(&[], false)
+    );
+    assert_eq!(add(&store, "a", "2").await, [2]);
+    assert_eq!(
+        store.after("session", "a", 0, 9).await.unwrap(),
+        Replay::Lost
+    );
+    assert_eq!(
+        store.after("session", "a", 1, 9).await.unwrap(),
+        found(&["2"], false)
+    );
+}
+
+#[tokio::test]
+async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
+    let Some((server, prefix)) = shared("too many streams") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    let ended = || StreamWrite::new(Bytes::from_static(b"1")).ending();
+    store.append("session", "ended", ended()).await.unwrap();
+    for number in 0..1023 {
+        let name = format!("s{number}");
+        let claimed = store.claim("session", &name, Claim::IfFree, Duration::ZERO);
+        claimed.await.unwrap();
+    }
+    assert!(
+        store
+            .append("session", "more", ended())
+            .await
+            .unwrap_err()
+            .is_limit()
+    );
+    let claimed = store
+        .claim("session", "more", Claim::IfFree, Duration::ZERO)
+        .await;
+    assert!(refused(claimed).contains("too many streams"));
+    // Now what has ended is too old.
+    let store = store.max_event_age(Duration::ZERO);
+    assert_eq!(
+        store.append("session", "more", ended()).await.unwrap(),
+        Some(vec![1])
+    );
+    assert_eq!(
+        store.after("session", "ended", 0, 9).await.unwrap(),
+        Replay::Lost
+    );
+}
+
+#[tokio::test]
+async fn whoever_waits_is_woken_by_another_process() {
+    let Some((server, prefix)) = shared("waits for events") else {
+        return;
+    };
+    let (one, other) = (server.connect(&prefix).await, server.connect(&prefix).await);
+    add(&one, "a", "1").await;
+    let follow = async {
+        let mut index = 1;
+        while index < 4 {
+            other.watch("session", "a", index).await.unwrap();
+            let replay = other.after("session", "a", index, 9).await.unwrap();
+            if let Replay::Events { events, .. } = replay {
+                index += events.len() as u64;
+            }
+        }
+    };
+    let write = async {
+        for _ in 0..3 {
+            sleep(Duration::from_millis(50)).await;
+            add(&one, "a", "x").await;
+        }
+    };
+    // Less than it takes to look by itself.
+    let both = async { tokio::join!(follow, write) };
+    timeout(Duration::from_secs(3), both)
+        .await
+        .expect("nobody is woken");
+}
+
+#[tokio::test]
+async fn redis_sees_no_event() {
+    let Some((server, prefix)) = shared("secrets of events") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    let events: EventBatch = ["secret", "secret too"].into_iter().collect();
+    store
+        .append("secret-session", "a", StreamWrite::new(events))
+        .await
+        .unwrap();
+    let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
+    assert!(keys.iter().all(|key| !key.contains("secret")), "{keys:?}");
+    let events = keys.iter().find(|it| it.ends_with(":events:a")).unwrap();
+    let kept: redis::Value = server.says(&["XRANGE", events, "-", "+"]).unwrap();
+    let redis::Value::Array(kept) = kept else {
+        panic!("{kept:?}");
+    };
+    assert_eq!(kept.len(), 2);
+    assert!(!format!("{kept:?}").contains("secret"));
+}

@@ -1,0 +1,203 @@
+//! A Redis that restarts, hangs, forgets, is full, or is no primary any more.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use oxmcp::tasks::TaskStore;
+use oxmcp_redis::Redis;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+
+use super::server::{Server, key, own, refused, shared, task};
+
+/// How long something may take that has no time of its own.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Creates a task as soon as there is a Redis that takes it.
+async fn create_at_last(store: &Redis, id: &str) {
+    let begun = Instant::now();
+    while let Err(error) = store.create(task(id)).await {
+        assert!(begun.elapsed() < PATIENCE, "{error}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// How many subscriptions there are.
+fn subscribers(server: &Server, prefix: &str) -> usize {
+    let channel = format!("{{{prefix}}}:changes");
+    let counts: (String, usize) = server.says(&["PUBSUB", "NUMSUB", &channel]).unwrap();
+    counts.1
+}
+
+async fn until_subscribed(server: &Server, prefix: &str) {
+    let begun = Instant::now();
+    while subscribers(server, prefix) == 0 {
+        assert!(begun.elapsed() < PATIENCE, "nobody subscribes");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_restart_loses_what_redis_did_not_keep_and_nothing_else() {
+    let Some(mut server) = own("a restart of Redis", &[]) else {
+        return;
+    };
+    let store = server.connect("shop").await;
+    store.create(task("before")).await.unwrap();
+    let waiting = {
+        let store = store.clone();
+        tokio::spawn(async move { store.changed("before", 1).await })
+    };
+    server.stop();
+    let begun = Instant::now();
+    let error = refused(store.load("before").await);
+    assert!(begun.elapsed() < 2 * Duration::from_secs(2), "{error}");
+    server.restart();
+    create_at_last(&store, "after").await;
+    assert!(store.load("before").await.unwrap().is_none());
+    // The task is gone, or Redis could not be asked: either way the wait is over.
+    let ended = timeout(PATIENCE, waiting).await;
+    let _ = ended.expect("the wait does not end").unwrap();
+    // The subscription is there again.
+    until_subscribed(&server, "shop").await;
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_fails_operations_and_is_there_again() {
+    let Some(server) = own("a Redis that hangs", &[]) else {
+        return;
+    };
+    let store = server.connect("shop").await;
+    store.create(task("a")).await.unwrap();
+    let process = server.process();
+    server.signal("-STOP", &process);
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let error = refused(store.load("a").await);
+        assert!(error.contains("has not answered"), "{error}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+    let begun = Instant::now();
+    assert!(refused(Redis::connect(server.url()).await).contains("has not answered"));
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    server.signal("-CONT", &process);
+    create_at_last(&store, "b").await;
+    assert!(store.load("a").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_subscription_that_was_killed_begins_again() {
+    let Some(server) = own("subscriptions that are killed", &[]) else {
+        return;
+    };
+    let store = server.connect("shop").await;
+    store.create(task("a")).await.unwrap();
+    until_subscribed(&server, "shop").await;
+    let killed: usize = server.says(&["CLIENT", "KILL", "TYPE", "pubsub"]).unwrap();
+    assert!(killed > 0);
+    until_subscribed(&server, "shop").await;
+    let wait = async {
+        // It may return early, so a change is what ends this.
+        while store.load("a").await.unwrap().unwrap().revision == 1 {
+            store.changed("a", 1).await.unwrap();
+        }
+    };
+    let change = async {
+        sleep(Duration::from_millis(100)).await;
+        assert!(store.replace("a", 1, task("a")).await.unwrap());
+    };
+    // Less than it takes to look by itself.
+    let both = async { tokio::join!(wait, change) };
+    timeout(Duration::from_secs(3), both)
+        .await
+        .expect("it is not woken");
+}
+
+#[tokio::test]
+async fn scripts_that_were_forgotten_are_told_again() {
+    let Some((server, prefix)) = shared("scripts that are forgotten") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    store.create(task("a")).await.unwrap();
+    let () = server.says(&["SCRIPT", "FLUSH"]).unwrap();
+    store.create(task("b")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_redis_says_so_and_keeps_what_it_has() {
+    let Some(server) = own("a full Redis", &["--maxmemory-policy", "noeviction"]) else {
+        return;
+    };
+    let store = server.connect("shop").await;
+    store.create(task("a")).await.unwrap();
+    let () = server.says(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    let error = refused(store.create(task("b")).await);
+    assert!(
+        error.contains("no memory left") && error.contains("maxmemory"),
+        "{error}"
+    );
+    let mut found = store.load("a").await.unwrap().unwrap();
+    found.task.status_message = Some("more".to_owned());
+    let error = refused(store.replace("a", found.revision, found.task).await);
+    assert!(error.contains("no memory left"), "{error}");
+    let same = store.load("a").await.unwrap().unwrap();
+    assert_eq!((same.revision, same.task.status_message), (1, None));
+    let () = server.says(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
+    assert!(store.load("b").await.unwrap().is_none());
+    store.create(task("b")).await.unwrap();
+}
+
+/// An address that leads to one port, and later to another. Connections stay where they are.
+async fn forward_to(ports: watch::Receiver<u16>) -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut from, _) = listener.accept().await.unwrap();
+            let to = *ports.borrow();
+            tokio::spawn(async move {
+                let mut to = TcpStream::connect((Ipv4Addr::LOCALHOST, to)).await?;
+                copy_bidirectional(&mut from, &mut to).await
+            });
+        }
+    });
+    format!("redis://127.0.0.1:{port}")
+}
+
+#[tokio::test]
+async fn after_a_failover_the_address_is_asked_again() {
+    let (Some(old), Some(new)) = (own("a failover", &[]), own("a failover", &[])) else {
+        return;
+    };
+    let [old_port, new_port] = [&old, &new].map(|it| it.port().to_string());
+    let () = new.says(&["REPLICAOF", "127.0.0.1", &old_port]).unwrap();
+    let (switch, ports) = watch::channel(old.port());
+    let store = Redis::connect(forward_to(ports).await).await.unwrap();
+    let store = store.keys([key(1)]);
+    store.create(task("a")).await.unwrap();
+    let begun = Instant::now();
+    while new.says::<usize>(&["DBSIZE"]).unwrap() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "the replica gets nothing");
+        sleep(Duration::from_millis(20)).await;
+    }
+    let () = new.says(&["REPLICAOF", "NO", "ONE"]).unwrap();
+    let () = old.says(&["REPLICAOF", "127.0.0.1", &new_port]).unwrap();
+    switch.send(new.port()).unwrap();
+    // The connection still leads to the old one, which says what it is now.
+    let error = refused(store.create(task("b")).await);
+    assert!(error.contains("is a replica"), "{error}");
+    create_at_last(&store, "b").await;
+    assert!(store.load("a").await.unwrap().is_some());
+}

@@ -1,0 +1,15 @@
+//! Tests of the stores in Redis, with servers that they bring and start.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod bus;
+mod connecting;
+mod events;
+mod losses;
+mod server;
+mod sessions;
+mod tasks;
+mod values;

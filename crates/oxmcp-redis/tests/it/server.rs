@@ -1,0 +1,224 @@
+//! Servers of Redis for tests: each ends with this process, however that ends.
+
+use std::{
+    env, fs,
+    io::{Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::PathBuf,
+    process::{self, Child, Command, Stdio},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use oxmcp::{StateKey, tasks::TaskRecord};
+use oxmcp_redis::Redis;
+use redis::{FromRedisValue, RedisResult};
+use xtask::packages;
+
+/// Where the program is; `None` where it cannot be had, for which there must be a reason.
+static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    packages::REDIS
+        .bring()
+        .unwrap_or_else(|error| panic!("{error}"))
+});
+
+/// The server of all tests that do it no harm.
+static SHARED: LazyLock<Option<Server>> = LazyLock::new(|| Server::start(&[]));
+
+/// Ends what it starts when its input ends.
+const KEEPER: &str = r#""$@" & server=$!; cat > /dev/null; kill -9 $server"#;
+
+/// A server that listens. It is killed in the end.
+pub(crate) struct Server {
+    port: u16,
+    options: Vec<String>,
+    directory: PathBuf,
+    keeper: Child,
+}
+
+/// The server that tests share, and a prefix that no other test has. Where there is none, the test named is left out.
+pub(crate) fn shared(test: &str) -> Option<(&'static Server, String)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let Some(server) = SHARED.as_ref() else {
+        left_out(test);
+        return None;
+    };
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    Some((server, format!("test-{number}")))
+}
+
+/// A server of the test's own.
+pub(crate) fn own(test: &str, options: &[&str]) -> Option<Server> {
+    let server = Server::start(options);
+    if server.is_none() {
+        left_out(test);
+    }
+    server
+}
+
+fn left_out(test: &str) {
+    packages::left_out(&format!("{test}: there is no redis-server"));
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let program = PROGRAM.as_ref()?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("oxmcp-redis-{}-{number}", process::id());
+        let directory = env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let options: Vec<_> = options.iter().map(|&it| it.to_owned()).collect();
+        // Another program may take the port in between.
+        for _ in 0..5 {
+            let port = free_port();
+            let mut keeper = spawn(program, port, &directory, &options);
+            if is_up(port) {
+                return Some(Self {
+                    port,
+                    options,
+                    directory,
+                    keeper,
+                });
+            }
+            end(&mut keeper);
+        }
+        panic!("redis-server does not start");
+    }
+
+    /// Kills it, and starts another one in its place, which knows nothing.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
+        let program = PROGRAM.as_ref().unwrap();
+        self.keeper = spawn(program, self.port, &self.directory, &self.options);
+        assert!(is_up(self.port), "redis-server does not start again");
+    }
+
+    /// Kills it.
+    pub(crate) fn stop(&mut self) {
+        end(&mut self.keeper);
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// A handle with a connection of its own.
+    pub(crate) async fn connect(&self, prefix: &str) -> Redis {
+        let store = Redis::connect(self.url()).await.unwrap();
+        store.prefix(prefix).keys([key(1)])
+    }
+
+    /// What an administrator says.
+    pub(crate) fn says<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+        let client = redis::Client::open(self.url())?;
+        let mut command = redis::cmd(words[0]);
+        command
+            .arg(&words[1..])
+            .query(&mut client.get_connection()?)
+    }
+
+    /// Sends it a signal, by its name.
+    pub(crate) fn signal(&self, signal: &str, process: &str) {
+        let sent = Command::new("kill").arg(signal).arg(process).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// The id of its process.
+    pub(crate) fn process(&self) -> String {
+        let info: String = self.says(&["INFO", "server"]).unwrap();
+        let mut lines = info.lines();
+        let id = lines.find_map(|line| line.strip_prefix("process_id:"));
+        id.unwrap().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.keeper);
+        fs::remove_dir_all(&self.directory).ok();
+    }
+}
+
+fn spawn(program: &PathBuf, port: u16, directory: &PathBuf, options: &[String]) -> Child {
+    let port = port.to_string();
+    let settings = [
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    ];
+    Command::new("sh")
+        .args(["-c", KEEPER, "keeper"])
+        .arg(program)
+        .args(settings)
+        .args(options)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn end(keeper: &mut Child) {
+    drop(keeper.stdin.take());
+    keeper.wait().ok();
+}
+
+/// A port on which nobody listens.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Whether it answers, within 10 seconds.
+fn is_up(port: u16) -> bool {
+    (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        answers(port).unwrap_or_default()
+    })
+}
+
+fn answers(port: u16) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut answer = [0; 7];
+    stream.read_exact(&mut answer)?;
+    Ok(&answer == b"+PONG\r\n" || answer.starts_with(b"-NOAUTH"))
+}
+
+/// A key that is the same whenever it is made.
+pub(crate) fn key(byte: u8) -> StateKey {
+    StateKey::new([byte; StateKey::LENGTH])
+}
+
+/// A task for an hour.
+pub(crate) fn task(id: &str) -> TaskRecord {
+    let mut task = TaskRecord::new(id, "tool");
+    task.ttl_ms = 3_600_000;
+    task
+}
+
+/// The error that there must be.
+pub(crate) fn refused<T>(outcome: oxmcp::Result<T>) -> String {
+    match outcome {
+        Ok(_) => panic!("it is not refused"),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,60 @@
+//! Errors of SQLite as those of the SDK. They say what to do, and nothing of the data.
+
+use std::io;
+
+use oxmcp::Error;
+use rusqlite::ErrorCode;
+
+/// Why a job failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Sqlite(rusqlite::Error),
+    /// What was asked is refused; the database is well.
+    Refused(Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Sqlite(error) => of_sqlite(error),
+            Failure::Refused(error) => error,
+        }
+    }
+}
+
+/// An I/O error with this message: a client that is told of it learns no path.
+pub(crate) fn io(kind: io::ErrorKind, message: impl Into<String>) -> Error {
+    io::Error::new(kind, message.into()).into()
+}
+
+/// The error of a database that was open.
+pub(crate) fn of_sqlite(error: rusqlite::Error) -> Error {
+    let (kind, message) = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => (
+            io::ErrorKind::StorageFull,
+            "the disk of the store is full: nothing more can be kept until there is room",
+        ),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => (
+            io::ErrorKind::PermissionDenied,
+            "the file of the store cannot be written: its permissions, or those of its directory, forbid it",
+        ),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => (
+            io::ErrorKind::InvalidData,
+            "the file of the store is damaged: restore it, or move it away and begin with an empty one",
+        ),
+        _ => (io::ErrorKind::Other, "the store in SQLite has failed"),
+    };
+    io(kind, message).with_source(error)
+}

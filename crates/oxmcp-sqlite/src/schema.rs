@@ -1,0 +1,168 @@
+//! The tables of the file, and opening it: whose file it is, and that nobody else has it.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, ErrorKind},
+    path::Path,
+    time::Duration,
+};
+
+use oxmcp::{Error, Result};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::failure;
+
+/// Marks the file as ours, in its header: "oxmc".
+const APPLICATION_ID: i32 = 0x6f78_6d63;
+
+/// The version of the tables. It changes when a reader of the old ones would go wrong.
+const VERSION: i32 = 1;
+
+/// How long a process that ends may keep the file from the next one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many statements are kept prepared: all that there are.
+const STATEMENTS: usize = 64;
+
+/// Commits reach the disk before they are acknowledged (`FULL`), and one process has the file (`EXCLUSIVE`), which also needs no
+/// shared memory.
+const SETTINGS: &str = "
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA temp_store = MEMORY;
+PRAGMA foreign_keys = OFF;
+";
+
+const TABLES: &str = "
+CREATE TABLE tasks (
+    id TEXT NOT NULL PRIMARY KEY,
+    owner BLOB,
+    record TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    leased_until INTEGER,
+    is_over INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) STRICT;
+CREATE INDEX tasks_of_owners ON tasks (owner, id);
+CREATE INDEX tasks_by_expiry ON tasks (expires);
+CREATE INDEX tasks_by_lease ON tasks (leased_until) WHERE is_over = 0;
+
+CREATE TABLE totals (tasks INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+INSERT INTO totals VALUES (0, 0);
+CREATE TRIGGER task_added AFTER INSERT ON tasks BEGIN
+    UPDATE totals SET tasks = tasks + 1, bytes = bytes + NEW.bytes;
+END;
+CREATE TRIGGER task_changed AFTER UPDATE OF bytes ON tasks BEGIN
+    UPDATE totals SET bytes = bytes - OLD.bytes + NEW.bytes;
+END;
+CREATE TRIGGER task_removed AFTER DELETE ON tasks BEGIN
+    UPDATE totals SET tasks = tasks - 1, bytes = bytes - OLD.bytes;
+END;
+";
+
+/// Opens the file, or makes it. `now_ms` is the time of the store.
+pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
+    create(path).map_err(|error| {
+        let message = format!(
+            "cannot open {}: {error}; its directory must be there, and this user must be allowed to write in it",
+            path.display()
+        );
+        failure::io(error.kind(), message)
+    })?;
+    connect(path, now_ms).map_err(|error| refused(path, error))
+}
+
+/// Makes the file so that only its owner can read it: it has secrets. SQLite gives the same permissions to the one beside it.
+fn create(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+enum Refused {
+    Sqlite(rusqlite::Error),
+    /// A database of another program, or of a newer release of this one.
+    Foreign,
+    Newer(i32),
+}
+
+impl From<rusqlite::Error> for Refused {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
+    // The path is a path, and never a URI; one thread has the connection.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.execute_batch(SETTINGS)?;
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection.query_row(tables, [], |row| row.get(0))?;
+    match (application, version, tables) {
+        (APPLICATION_ID, VERSION, _) => {}
+        (APPLICATION_ID, newer, _) => return Err(Refused::Newer(newer)),
+        (_, _, 0) => {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
+        }
+        _ => return Err(Refused::Foreign),
+    }
+    connection.execute("DELETE FROM tasks WHERE expires <= ?1", [now_ms])?;
+    // Whoever held a lease had the file, which is ours now.
+    let leases = "UPDATE tasks SET leased_until = ?1 WHERE leased_until > ?1";
+    connection.execute(leases, [now_ms])?;
+    Ok(connection)
+}
+
+fn refused(path: &Path, why: Refused) -> Error {
+    let path = path.display();
+    let (kind, message) = match &why {
+        Refused::Foreign => (
+            ErrorKind::InvalidData,
+            format!("{path} is a database of another program: give the store a file of its own"),
+        ),
+        Refused::Newer(version) => (
+            ErrorKind::InvalidData,
+            format!(
+                "{path} is of version {version}, and this release reads version {VERSION}: use the release that wrote it, or another file"
+            ),
+        ),
+        Refused::Sqlite(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
+                ErrorKind::ResourceBusy,
+                format!(
+                    "{path} is in use: a file is for one process, and for one `Sqlite::open` in it, whose handle can be cloned; several processes share Redis"
+                ),
+            ),
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
+                ErrorKind::InvalidData,
+                format!("{path} is no database, or damaged: give the store another file"),
+            ),
+            _ => (
+                ErrorKind::Other,
+                format!(
+                    "cannot open {path}: {error}; it must be a file that this user can write, in a directory where it can make others"
+                ),
+            ),
+        },
+    };
+    let error = failure::io(kind, message);
+    match why {
+        Refused::Sqlite(source) => error.with_source(source),
+        _ => error,
+    }
+}

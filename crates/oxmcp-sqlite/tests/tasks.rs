@@ -1,0 +1,295 @@
+//! Tasks in SQLite: the contract, bounds, restarts, and processes that are killed.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use oxmcp::{
+    Error,
+    tasks::{TaskRecord, TaskStore},
+    testing,
+};
+use oxmcp_sqlite::Sqlite;
+
+/// A file that is not there yet, in a directory of its own that goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sqlite-{}-{number}", process::id());
+        let place = Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+        fs::create_dir_all(&place.0).unwrap();
+        place
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("state.db")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn task(id: &str) -> TaskRecord {
+    let mut task = TaskRecord::new(id, "tool");
+    task.ttl_ms = 3_600_000;
+    task
+}
+
+/// The error that there must be.
+fn refused<T>(outcome: Result<T, Error>) -> String {
+    match outcome {
+        Ok(_) => panic!("it is not refused"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn the_contract_holds() {
+    let place = Place::new();
+    let store = Sqlite::open(place.file()).await.unwrap();
+    let contract = testing::task_store_contract(|| async { (store.clone(), store.clone()) });
+    contract.await.unwrap();
+}
+
+#[tokio::test]
+async fn tasks_are_bounded_and_expired_ones_make_room() {
+    let place = Place::new();
+    let store = Sqlite::open(place.file()).await.unwrap();
+    let store = store.max_tasks(3).max_tasks_each(2).max_task_bytes(4096);
+    let of = |id: &str, owner: &str| {
+        let mut task = task(id);
+        task.owner = Some(owner.to_owned());
+        task
+    };
+    store.create(of("a", "ann")).await.unwrap();
+    let mut brief = of("b", "ann");
+    brief.ttl_ms = 0;
+    store.create(brief).await.unwrap();
+    store.create(of("c", "ann")).await.unwrap();
+    assert!(refused(store.create(of("d", "ann")).await).contains("too many tasks"));
+    store.create(of("e", "bob")).await.unwrap();
+    assert!(store.create(of("f", "eve")).await.unwrap_err().is_limit());
+
+    let found = store.load("e").await.unwrap().unwrap();
+    let mut long = found.task;
+    long.status_message = Some("x".repeat(4096));
+    assert!(refused(store.replace("e", found.revision, long).await).contains("no room left"));
+    // It is what it was, and the bytes of those that have gone are free.
+    let same = store.load("e").await.unwrap().unwrap();
+    assert_eq!(
+        (same.revision, same.task.status_message),
+        (found.revision, None)
+    );
+}
+
+#[tokio::test]
+async fn what_is_in_the_file_outlives_a_restart() {
+    let place = Place::new();
+    let store = Sqlite::open(place.file()).await.unwrap();
+    store.create(task("held")).await.unwrap();
+    let epoch = store
+        .claim("held", Duration::from_secs(3600))
+        .await
+        .unwrap();
+    drop(store);
+    let store = Sqlite::open(place.file()).await.unwrap();
+    let found = store.load("held").await.unwrap().unwrap();
+    assert_eq!((found.revision, Some(found.epoch)), (2, epoch));
+    // Whoever held it had the file.
+    assert_eq!(store.orphans(9).await.unwrap(), ["held"]);
+    assert!(
+        !store
+            .renew("held", found.epoch, Duration::from_secs(9))
+            .await
+            .unwrap()
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_can_read_the_file() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = Place::new();
+    let store = Sqlite::open(place.file()).await.unwrap();
+    store.create(task("a")).await.unwrap();
+    let files: Vec<_> = fs::read_dir(&place.0)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    for file in files {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_refused_with_a_sentence() {
+    let place = Place::new();
+    let missing = place.0.join("missing").join("state.db");
+    assert!(refused(Sqlite::open(missing).await).contains("directory must be there"));
+    let text = place.0.join("text");
+    fs::write(&text, "no database ".repeat(100)).unwrap();
+    assert!(refused(Sqlite::open(&text).await).contains("is no database"));
+    assert!(
+        fs::read_to_string(&text)
+            .unwrap()
+            .starts_with("no database ")
+    );
+
+    let foreign = place.0.join("foreign.db");
+    let other = rusqlite::Connection::open(&foreign).unwrap();
+    other
+        .execute_batch("CREATE TABLE notes (text TEXT)")
+        .unwrap();
+    drop(other);
+    assert!(refused(Sqlite::open(&foreign).await).contains("of another program"));
+
+    drop(Sqlite::open(place.file()).await.unwrap());
+    let newer = rusqlite::Connection::open(place.file()).unwrap();
+    newer.busy_timeout(Duration::from_secs(2)).unwrap();
+    newer.pragma_update(None, "user_version", 9).unwrap();
+    drop(newer);
+    assert!(refused(Sqlite::open(place.file()).await).contains("is of version 9"));
+}
+
+#[tokio::test]
+async fn a_second_handle_to_one_file_is_refused() {
+    let place = Place::new();
+    let store = Sqlite::open(place.file()).await.unwrap();
+    assert!(refused(Sqlite::open(place.file()).await).contains("is in use"));
+    store.create(task("a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_process_is_refused() {
+    let place = Place::new();
+    let mut other = Writer::start(&place);
+    other.acknowledged(1);
+    let error = refused(Sqlite::open(place.file()).await);
+    assert!(
+        error.contains("is in use") && error.contains("one process"),
+        "{error}"
+    );
+    // The one that has it goes on.
+    other.acknowledged(5);
+}
+
+/// `kill -9` wherever it hits: among the commits of many tasks at once.
+#[tokio::test]
+async fn what_was_acknowledged_outlives_a_kill() {
+    let place = Place::new();
+    let mut acknowledged = Vec::new();
+    for _ in 0..5 {
+        let mut writer = Writer::start(&place);
+        acknowledged.extend(writer.acknowledged(40));
+        acknowledged.extend(writer.kill());
+        let store = Sqlite::open(place.file()).await.unwrap().max_tasks(1 << 20);
+        for id in &acknowledged {
+            let found = store.load(id).await.unwrap();
+            let found = found.unwrap_or_else(|| panic!("{id} was acknowledged, and is not there"));
+            assert_eq!(
+                found.task.status_message.as_deref(),
+                Some(&*"x".repeat(2000))
+            );
+        }
+    }
+}
+
+const FILE: &str = "OXMCP_SQLITE_TEST_FILE";
+
+/// A process that keeps tasks in a file and names each once it is acknowledged. It is killed in the end.
+struct Writer {
+    process: Child,
+    lines: BufReader<process::ChildStdout>,
+}
+
+impl Writer {
+    fn start(place: &Place) -> Self {
+        let mut process = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "the_writer", "--nocapture", "--test-threads=1"])
+            .env(FILE, place.file())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap());
+        Self { process, lines }
+    }
+
+    /// The next ids, so many of them.
+    fn acknowledged(&mut self, count: usize) -> Vec<String> {
+        let mut ids = Vec::new();
+        while ids.len() < count {
+            ids.push(self.next().expect("it has ended"));
+        }
+        ids
+    }
+
+    fn next(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            if self.lines.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
+                return None;
+            }
+            // The first one comes after words of the test runner.
+            if let Some((_, id)) = line.trim_end().split_once("acknowledged ") {
+                return Some(id.to_owned());
+            }
+        }
+    }
+
+    /// Kills it. Returns what it had acknowledged until then.
+    fn kill(&mut self) -> Vec<String> {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        std::iter::from_fn(|| self.next()).collect()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Not a test of its own: the others run it as another process.
+#[tokio::test]
+async fn the_writer() {
+    let Some(file) = env::var_os(FILE) else {
+        return;
+    };
+    let store = Sqlite::open(file).await.unwrap().max_tasks(1 << 20);
+    let store = store.max_tasks_each(1 << 20);
+    let writers = (0..8).map(|writer| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            for number in 0.. {
+                let mut task = task(&format!("{}-{writer}-{number}", process::id()));
+                task.status_message = Some("x".repeat(2000));
+                let id = task.id.clone();
+                store.create(task).await.unwrap();
+                println!("acknowledged {id}");
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+}

@@ -1,0 +1,280 @@
+//! The contract of stores of sessions: what every [`SessionStore`] must do.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_util::future::{join, try_join_all};
+use oxmcp_protocol::{LoggingLevel, Revision};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+use tokio::time::{Instant, sleep};
+
+use super::contract_rules::{HOSTILE, PATIENCE, must, unique};
+use crate::{
+    error::{Error, Result},
+    store::{AnySessionStore, SessionRecord, SessionStore, Setting, any_session_store},
+};
+
+/// A time after which records expire while their rule is tested, and one after which they do not.
+const SHORT: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(60);
+
+/// Holds a store of sessions against what [`SessionStore`] promises. `make` gives two handles to one store, as two processes
+/// have them; each rule asks for them anew, which may lead to the same store: ids never come twice. It takes some seconds, since
+/// records must expire.
+///
+/// ```
+/// use std::sync::Arc;
+/// use oxmcp::{store::MemorySessionStore, testing};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> oxmcp::Result<()> {
+/// testing::session_store_contract(|| async {
+///     let store = Arc::new(MemorySessionStore::new());
+///     (Arc::clone(&store), store)
+/// })
+/// .await
+/// # }
+/// ```
+///
+/// # Errors
+/// The first rule that the store breaks, and how; or the store's own error.
+///
+/// # Cancel safety
+/// Dropped before it returns, what it wrote may still be in the store.
+pub async fn session_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
+where
+    S: SessionStore,
+    F: Future<Output = (S, S)>,
+{
+    let new = async || {
+        let (one, other) = make().await;
+        (any_session_store(one), any_session_store(other))
+    };
+    unknown_record(&new().await).await?;
+    loads_what_was_created(&new().await).await?;
+    created_once(&new().await).await?;
+    settings_are_set_one_at_a_time(&new().await).await?;
+    settings_at_once(&new().await).await?;
+    removed_record(&new().await).await?;
+    hostile_ids(&new().await).await?;
+    records_at_once(&new().await).await?;
+    expired_record(&new().await).await
+}
+
+type Handles = (Arc<dyn AnySessionStore>, Arc<dyn AnySessionStore>);
+
+async fn unknown_record((one, other): &Handles) -> Result<()> {
+    let rule = "there is no record of a session that was not created";
+    one.create(&unique(), small_record("a")?, LONG).await?;
+    let id = unique();
+    must(rule, loaded(other, &id).await?, None)?;
+    must(rule, other.touch(&id, LONG).await?, None)?;
+    must(rule, other.set(&id, Setting::Initialized).await?, None)?;
+    must(rule, loaded(one, &id).await?, None)
+}
+
+async fn loads_what_was_created((one, other): &Handles) -> Result<()> {
+    let rule = "a record is given as it was created, by every handle";
+    for record in [small_record("a")?, full_record()?] {
+        let id = unique();
+        let expected = Some((comparable(&record)?, 1));
+        must(rule, one.create(&id, record, LONG).await?, true)?;
+        for store in [one, other, one] {
+            must(rule, loaded(store, &id).await?, expected.clone())?;
+        }
+    }
+    Ok(())
+}
+
+async fn created_once((one, other): &Handles) -> Result<()> {
+    let rule = "there is one record of an id, the first";
+    let id = unique();
+    must(rule, one.create(&id, small_record("a")?, LONG).await?, true)?;
+    must(rule, other.create(&id, full_record()?, LONG).await?, false)?;
+    let expected = Some((comparable(&small_record("a")?)?, 1));
+    must(rule, loaded(other, &id).await?, expected)
+}
+
+async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
+    let rule = "what is set is in the record, and nothing else is changed";
+    let id = unique();
+    let mut record = small_record("a")?;
+    one.create(&id, record.clone(), LONG).await?;
+    let settings = [
+        Setting::LogLevel(LoggingLevel::Warning),
+        Setting::Watch("file:///a".to_owned()),
+        Setting::Initialized,
+        Setting::Watch("file:///b".to_owned()),
+        Setting::Watch("file:///a".to_owned()),
+        Setting::LogLevel(LoggingLevel::Error),
+        Setting::Unwatch("file:///a".to_owned()),
+        Setting::Unwatch("file:///c".to_owned()),
+        Setting::Watch("{}\0\n é".to_owned()),
+    ];
+    let mut version = 1;
+    for (setting, store) in settings.into_iter().zip([one, other].into_iter().cycle()) {
+        record.apply(setting.clone());
+        version += 1;
+        must(rule, store.set(&id, setting).await?, Some(version))?;
+        for store in [one, other] {
+            let expected = Some((comparable(&record)?, version));
+            must(rule, loaded(store, &id).await?, expected)?;
+            let rule = "each change counts the version up, and nothing else does";
+            must(rule, store.touch(&id, LONG).await?, Some(version))?;
+        }
+    }
+    Ok(())
+}
+
+async fn settings_at_once((one, other): &Handles) -> Result<()> {
+    let id = unique();
+    one.create(&id, small_record("a")?, LONG).await?;
+    let set = |store: &Arc<dyn AnySessionStore>, name: &'static str| {
+        let (store, id) = (Arc::clone(store), id.clone());
+        async move {
+            let uris = (0..16).map(|number| Setting::Watch(format!("{name}{number:02}")));
+            try_join_all(uris.map(|uri| store.set(&id, uri))).await
+        }
+    };
+    let level = one.set(&id, Setting::LogLevel(LoggingLevel::Debug));
+    let initialized = other.set(&id, Setting::Initialized);
+    let both = join(set(one, "a"), set(other, "b"));
+    let ((a, b), (level, initialized)) = join(both, join(level, initialized)).await;
+    let mut versions = [a?, b?, vec![level?, initialized?]].concat();
+    versions.sort_unstable();
+    let rule = "nothing that is set at once is lost, and each change has a version of its own";
+    must(rule, versions, (2..=35).map(Some).collect())?;
+    let stored = one.load(&id).await?.map(|it| it.record);
+    let mut record = stored.ok_or_else(|| Error::misuse("the record is gone"))?;
+    record.subscribed.sort_unstable();
+    let uris = ["a", "b"].map(|name| (0..16).map(move |number| format!("{name}{number:02}")));
+    must(
+        rule,
+        record.subscribed,
+        uris.into_iter().flatten().collect(),
+    )?;
+    let others = (record.initialized, record.log_level);
+    must(rule, others, (true, Some(LoggingLevel::Debug)))
+}
+
+async fn removed_record((one, other): &Handles) -> Result<()> {
+    let (id, still) = (unique(), unique());
+    one.create(&id, small_record("a")?, LONG).await?;
+    one.create(&still, small_record("b")?, LONG).await?;
+    for store in [one, other] {
+        store.remove(&id).await?;
+        let rule = "nothing is left of a session that was removed, and nothing brings it back";
+        must(rule, loaded(other, &id).await?, None)?;
+        must(rule, one.set(&id, Setting::Initialized).await?, None)?;
+        must(rule, other.touch(&id, LONG).await?, None)?;
+        must(
+            rule,
+            other.create(&id, small_record("a")?, LONG).await?,
+            false,
+        )?;
+        must(rule, loaded(one, &id).await?, None)?;
+        let rule = "sessions are removed one at a time";
+        let expected = Some((comparable(&small_record("b")?)?, 1));
+        must(rule, loaded(other, &still).await?, expected)?;
+    }
+    let rule = "a session that is removed before it is created is over, too";
+    let early = unique();
+    one.remove(&early).await?;
+    must(
+        rule,
+        other.create(&early, small_record("a")?, LONG).await?,
+        false,
+    )
+}
+
+async fn hostile_ids((one, other): &Handles) -> Result<()> {
+    let rule = "ids are told apart whatever is in them";
+    let prefix = unique();
+    let id = |name| format!("{prefix}{name}");
+    for name in HOSTILE {
+        let created = one.create(&id(name), small_record(name)?, LONG).await?;
+        must(rule, created, true)?;
+    }
+    for name in HOSTILE {
+        let expected = Some((comparable(&small_record(name)?)?, 1));
+        must(rule, loaded(other, &id(name)).await?, expected)?;
+        other.remove(&id(name)).await?;
+    }
+    Ok(())
+}
+
+async fn records_at_once((one, other): &Handles) -> Result<()> {
+    let ids: Vec<_> = (0..32).map(|_| unique()).collect();
+    let created = ids.iter().zip([one, other].into_iter().cycle());
+    let created = created.map(async |(id, store)| store.create(id, small_record(id)?, LONG).await);
+    try_join_all(created).await?;
+    for id in &ids {
+        let rule = "records that are created at once are all there";
+        let expected = Some((comparable(&small_record(id)?)?, 1));
+        must(rule, loaded(one, id).await?, expected)?;
+    }
+    Ok(())
+}
+
+async fn expired_record((one, other): &Handles) -> Result<()> {
+    let (short, touched, shortened) = (unique(), unique(), unique());
+    one.create(&short, small_record("a")?, SHORT).await?;
+    one.create(&touched, small_record("a")?, SHORT).await?;
+    one.create(&shortened, small_record("a")?, LONG).await?;
+    other.touch(&touched, LONG).await?;
+    other.touch(&shortened, SHORT).await?;
+    for id in [short, shortened] {
+        let rule = "a record is gone when its time is over, and nothing brings it back";
+        let deadline = Instant::now() + PATIENCE;
+        while loaded(other, &id).await?.is_some() {
+            must(rule, Instant::now() < deadline, true)?;
+            sleep(Duration::from_millis(20)).await;
+        }
+        must(rule, other.set(&id, Setting::Initialized).await?, None)?;
+        must(rule, one.touch(&id, LONG).await?, None)?;
+        must(rule, loaded(one, &id).await?, None)?;
+    }
+    let rule = "a record that was touched is kept for the time that was said last";
+    must(rule, loaded(one, &touched).await?.is_some(), true)
+}
+
+/// The record of a session as JSON, and its version.
+async fn loaded(store: &Arc<dyn AnySessionStore>, id: &str) -> Result<Option<(Value, u64)>> {
+    let stored = store.load(id).await?;
+    let stored = stored.map(|it| Ok((comparable(&it.record)?, it.version)));
+    stored.transpose()
+}
+
+/// A record as JSON, to be compared: URIs have no order.
+fn comparable(record: &SessionRecord) -> Result<Value> {
+    let mut record = record.clone();
+    record.subscribed.sort_unstable();
+    serde_json::to_value(record).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// A record with nothing in it that it can do without, the same whenever it is made.
+fn small_record(name: &str) -> Result<SessionRecord> {
+    let mut record = SessionRecord::new(params(name)?, Revision::LATEST_LEGACY);
+    record.created = 0;
+    Ok(record)
+}
+
+/// A record with something in all that it has.
+fn full_record() -> Result<SessionRecord> {
+    let [oldest, ..] = Revision::ALL;
+    let mut record = SessionRecord::new(params("é \u{1f980} \"\n")?, oldest);
+    record.principal = Some("https://login.example.com|alice".to_owned());
+    record.initialized = true;
+    record.log_level = Some(LoggingLevel::Warning);
+    record.subscribed = vec!["file:///a".to_owned(), "file:///b".to_owned()];
+    record.created = 1_795_334_400_123;
+    Ok(record)
+}
+
+fn params(name: &str) -> Result<Box<RawValue>> {
+    let params =
+        json!({"clientInfo": {"name": name, "version": "1"}, "capabilities": {"x": 1.5e300}});
+    to_raw_value(&params).map_err(|error| Error::internal(error.to_string()))
+}

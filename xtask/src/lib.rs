@@ -1,0 +1,3 @@
+//! The commands' part that tests use, too: [`packages`], the programs of the system.
+
+pub mod packages;

@@ -1,0 +1,184 @@
+//! Programs that tests need beside them, as the system has them or unpacked from its packages, since without root nothing can be
+//! installed.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// What a program that only serves the machine that it is on can do without, or what every system has.
+const NOT_NEEDED: &[&str] = &["adduser", "iproute2", "libc6", "nginx-common"];
+
+/// The beginning of a line that says which test was left out, and why.
+pub const LEFT_OUT: &str = "left out: ";
+
+/// A program, and the packages that have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    name: &'static str,
+    /// Where it is, installed or within what was unpacked.
+    path: &'static str,
+    packages: &'static [&'static str],
+    /// With it the program says its version, and ends.
+    version: &'static str,
+}
+
+/// The proxy in front of servers.
+pub const NGINX: Program = Program {
+    name: "nginx",
+    path: "usr/sbin/nginx",
+    packages: &["nginx"],
+    version: "-v",
+};
+
+/// The store of many nodes.
+pub const REDIS: Program = Program {
+    name: "redis-server",
+    path: "usr/bin/redis-server",
+    packages: &["redis-server", "redis-tools"],
+    version: "--version",
+};
+
+impl Program {
+    /// The program. `None` where there is none and there is no `apt-get`, which could bring it: then what needs it is
+    /// [left out](left_out).
+    ///
+    /// # Errors
+    /// Where it is not there, and `apt-get` is but cannot bring it.
+    pub fn bring(self) -> Result<Option<PathBuf>, String> {
+        let installed = Path::new("/").join(self.path);
+        let home = packages().join(self.name);
+        let unpacked = home.join(self.name);
+        if let Some(program) = [&installed, &unpacked]
+            .into_iter()
+            .find(|it| self.works(it))
+        {
+            return Ok(Some(program.clone()));
+        }
+        if !has_apt() {
+            return Ok(None);
+        }
+        // Most systems have the libraries that it stands on.
+        let brought = match self.unpack(&home, Vec::new()) {
+            Ok(()) if self.works(&unpacked) => return Ok(Some(unpacked)),
+            _ => self.libraries().and_then(|it| self.unpack(&home, it)),
+        };
+        match brought {
+            Ok(()) if self.works(&unpacked) => Ok(Some(unpacked)),
+            Ok(()) => Err(self.missing("what was unpacked does not start")),
+            Err(reason) => Err(self.missing(&reason)),
+        }
+    }
+
+    fn missing(self, reason: &str) -> String {
+        format!(
+            "there is no {}, and its package cannot be brought: {reason}\ninstall it: apt-get install {}",
+            self.name,
+            self.packages.join(" ")
+        )
+    }
+
+    fn works(self, program: &Path) -> bool {
+        let mut command = Command::new(program);
+        let command = command
+            .arg(self.version)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    /// Unpacks the packages, and leaves a script beside them that starts the program. It comes to its place as a whole: others
+    /// may be at the same.
+    fn unpack(self, home: &Path, libraries: Vec<String>) -> Result<(), String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let failed = |error: io::Error| format!("cannot unpack it: {error}");
+        let new = packages().join(format!("{}.{}.{number}", self.name, std::process::id()));
+        fs::create_dir_all(&new).map_err(failed)?;
+        let unpacked = self.unpack_into(&new, libraries);
+        if unpacked.is_ok() {
+            // Whoever was first has the same.
+            let _ = fs::remove_dir_all(home);
+            let _ = fs::rename(&new, home);
+        }
+        let _ = fs::remove_dir_all(new);
+        unpacked
+    }
+
+    fn unpack_into(self, home: &Path, libraries: Vec<String>) -> Result<(), String> {
+        let failed = |error: io::Error| format!("cannot unpack it: {error}");
+        let own = self.packages.iter().map(|&name| name.to_owned());
+        let all: Vec<_> = own.chain(libraries).collect();
+        if let Err(reason) = download(home, &all) {
+            // The lists of packages may be old, or not there yet.
+            run(Command::new("apt-get").arg("update")).map_err(|it| format!("{reason}\n{it}"))?;
+            download(home, &all)?;
+        }
+        for file in fs::read_dir(home).map_err(failed)? {
+            let file = file.map_err(failed)?.path();
+            if file.extension().is_some_and(|it| it == "deb") {
+                run(Command::new("dpkg").arg("-x").arg(&file).arg(home))?;
+            }
+        }
+        let script = format!(
+            "#!/bin/sh\nhome=$(dirname \"$0\")\nexport LD_LIBRARY_PATH=\"$(echo \"$home\"/usr/lib/*-linux-*)\"\nexec \"$home/{}\" \"$@\"\n",
+            self.path
+        );
+        let program = home.join(self.name);
+        fs::write(&program, script).map_err(failed)?;
+        run(Command::new("chmod").arg("+x").arg(program))
+    }
+
+    /// The packages that it stands on.
+    fn libraries(self) -> Result<Vec<String>, String> {
+        let output = Command::new("apt-cache")
+            .arg("depends")
+            .args(self.packages)
+            .output()
+            .map_err(|error| format!("cannot ask apt-cache what it needs: {error}"))?;
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        let named = output
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("Depends: "))
+            .filter(|name| !NOT_NEEDED.contains(name) && !self.packages.contains(name));
+        Ok(named.map(str::to_owned).collect())
+    }
+}
+
+/// Says that a test was left out, also where the output of tests is not shown.
+pub fn left_out(what: &str) {
+    let _ = writeln!(io::stderr(), "{LEFT_OUT}{what}");
+}
+
+fn has_apt() -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|directory| directory.join("apt-get").is_file())
+}
+
+/// Where what was unpacked is kept, below the root of the repository.
+fn packages() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root.canonicalize().unwrap_or(root);
+    root.join("target").join("packages")
+}
+
+fn download(home: &Path, packages: &[String]) -> Result<(), String> {
+    let mut command = Command::new("apt-get");
+    run(command.arg("download").args(packages).current_dir(home))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output();
+    let failed = |how: String| Err(format!("{command:?} {how}"));
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => failed(format!(
+            "has failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+        Err(error) => failed(format!("cannot be started: {error}")),
+    }
+}
