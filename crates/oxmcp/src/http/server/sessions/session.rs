@@ -12,13 +12,14 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    persistence::{Persistence, SessionSettings},
+    persistence::{Persistence, SessionSettings, UNUSED},
     quota::{Evict, Evictable, QuotaPermit},
     streams::Streams,
 };
 use crate::{
     debug::opaque_debug,
     error::Result,
+    http::server::endpoint::StreamableHttp,
     server::ServerRole,
     session::{
         connection::{Caller, Connection},
@@ -148,16 +149,20 @@ impl Session {
     /// Keeps its record in a store, by which others have it too from here on, in a task of its own.
     pub(super) fn create(
         self: &Arc<Self>,
+        endpoint: &StreamableHttp,
         store: Arc<dyn AnySessionStore>,
         record: SessionRecord,
-        lasts: Duration,
     ) -> JoinHandle<()> {
-        let session = Arc::clone(self);
+        let (session, endpoint) = (Arc::clone(self), endpoint.clone());
         spawn(async move {
-            match store.create(&session.id, record.clone(), lasts).await {
+            match store.create(&session.id, record.clone(), UNUSED).await {
                 Ok(true) => {
                     let stored = StoredSession::new(record, 1);
                     session.persist(Persistence::new(store, stored));
+                    if endpoint.settings.bus.is_some() {
+                        endpoint.state.sessions.index(&session);
+                        endpoint.listen_for_news();
+                    }
                 }
                 Ok(false) => tracing::warn!("a session is not shared: another had its id"),
                 Err(error) => {
@@ -173,21 +178,24 @@ impl Session {
         let _ = self.persistence.set(Box::new(persistence));
     }
 
-    /// Saves what it is now, in a task of its own: the client that has changed it may go away.
-    pub(super) fn save(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+    /// Saves what it is now and tells other nodes, in a task of its own: the client that has changed it may go away.
+    pub(super) fn save(self: &Arc<Self>, endpoint: &StreamableHttp) -> Option<JoinHandle<()>> {
         let change = self.persistence()?.changed();
-        let session = Arc::clone(self);
+        let (session, endpoint) = (Arc::clone(self), endpoint.clone());
         Some(spawn(async move {
             if let Some(persistence) = session.persistence() {
                 let settings = || session.settings();
-                persistence.save(&session.id, change, settings).await;
+                let version = persistence.save(&session.id, change, settings).await;
+                if let Some(version) = version {
+                    endpoint.tell_changed(&session, version).await;
+                }
             }
         }))
     }
 
     /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on
     /// elsewhere.
-    fn settings(&self) -> Option<SessionSettings> {
+    pub(super) fn settings(&self) -> Option<SessionSettings> {
         let settings = SessionSettings {
             initialized: self.peer.legacy_session().initialized_client().is_some(),
             log_level: self.peer.log_filter().level(),
