@@ -213,7 +213,7 @@ impl EventStream {
     /// All was sent.
     async fn end(&mut self) {
         if let Some(endpoint) = self.saves.take() {
-            self.session.save(&endpoint);
+            endpoint.save(&self.session);
         }
         // A reader that comes before it has left gets the end of the stream here, and one that comes later from the store.
         loop {

@@ -13,14 +13,14 @@ use tokio::{task::JoinHandle, time::sleep};
 
 use super::{
     lifecycle::WeakEndpoint,
-    persistence::{kept_for, log, touch_interval},
+    persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
     restore::take_over,
     session::Session,
 };
 use crate::{
     http::server::{caller::lasting_caller, endpoint::StreamableHttp},
     session::task::spawn,
-    store::{Delivery, hashed},
+    store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed},
 };
 
 /// The topic of messages about sessions.
@@ -40,6 +40,53 @@ enum News {
 }
 
 impl StreamableHttp {
+    /// Keeps the record of a session in a store, by which others have it too from here on, in a task of its own.
+    pub(super) fn create_record(
+        &self,
+        session: &Arc<Session>,
+        store: Arc<dyn AnySessionStore>,
+        record: SessionRecord,
+    ) -> JoinHandle<()> {
+        let (session, endpoint) = (Arc::clone(session), self.clone());
+        spawn(async move {
+            match store.create(session.id(), record.clone(), UNUSED).await {
+                Ok(true) => {
+                    let stored = StoredSession::new(record, 1);
+                    session.persist(Persistence::new(store, stored));
+                    endpoint.share(&session);
+                }
+                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
+                Err(error) => {
+                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
+                }
+            }
+        })
+    }
+
+    /// Hears from here on what other nodes tell about a session.
+    pub(super) fn share(&self, session: &Session) {
+        if self.settings.bus.is_some() {
+            self.state.sessions.index(session);
+            self.listen_for_news();
+        }
+    }
+
+    /// Saves what a session is now and tells other nodes, in a task of its own: the client that has changed it may go away.
+    pub(super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
+        let change = session.persistence()?.changed();
+        let (session, endpoint) = (Arc::clone(session), self.clone());
+        Some(spawn(async move {
+            if let Some(persistence) = session.persistence() {
+                let settings = || session.settings();
+                let version = persistence.save(session.id(), change, settings).await;
+                if let Some(version) = version {
+                    let session = hashed(session.id());
+                    endpoint.tell(&News::Changed { session, version }).await;
+                }
+            }
+        }))
+    }
+
     /// The session is over: its record is removed, and other nodes are told.
     pub(super) async fn remove_record(&self, session: &Session) {
         let Some(persistence) = session.persistence() else {
@@ -51,12 +98,6 @@ impl StreamableHttp {
         }
     }
 
-    /// Tells other nodes that a session has changed.
-    pub(super) async fn tell_changed(&self, session: &Session, version: u64) {
-        let session = hashed(session.id());
-        self.tell(&News::Changed { session, version }).await;
-    }
-
     async fn tell(&self, news: &News) {
         if let Some(bus) = &self.settings.bus
             && let Ok(news) = serde_json::to_vec(news)
@@ -66,7 +107,7 @@ impl StreamableHttp {
     }
 
     /// Listens for what other nodes tell about sessions, for as long as the endpoint is there.
-    pub(super) fn listen_for_news(&self) {
+    fn listen_for_news(&self) {
         let Some(bus) = self.settings.bus.clone() else {
             return;
         };
@@ -192,12 +233,12 @@ impl StreamableHttp {
         let budget = &self.state.budget;
         persistence
             .touch(session.id(), lasts, |settings| {
-                take_over(&session, &lasting_caller(parts, budget), settings);
+                take_over(session, &lasting_caller(parts, budget), settings);
                 session.settings()
             })
             .await;
         if persistence.is_over() {
-            self.end_known(&session);
+            self.end_known(session);
         }
     }
 }

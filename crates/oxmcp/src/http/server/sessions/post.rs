@@ -112,7 +112,9 @@ async fn opened(
         && let Some(record) = params.and_then(|params| session.new_record(params))
     {
         // It fails where the store panics.
-        let _ = session.create(&endpoint, Arc::clone(store), record).await;
+        let _ = endpoint
+            .create_record(&session, Arc::clone(store), record)
+            .await;
     }
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);
@@ -232,7 +234,7 @@ impl PostAnswer {
     async fn saved(self) -> Response<ResponseBody> {
         let (session, endpoint) = (Arc::clone(&*self.session), self.endpoint.clone());
         let response = self.answer().await;
-        if let Some(saving) = session.save(&endpoint) {
+        if let Some(saving) = endpoint.save(&session) {
             let _ = saving.await;
         }
         response

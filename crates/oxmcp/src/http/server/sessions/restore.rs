@@ -76,11 +76,6 @@ pub(in crate::http::server) async fn restore(
         .map_err(|why| refuse(StatusCode::INTERNAL_SERVER_ERROR, &why))?;
     let record = stored.record.clone();
     session.persist(Persistence::new(Arc::clone(store), stored));
-    // From here on it is heard that the session has changed.
-    endpoint.listen_for_news();
-    if endpoint.settings.bus.is_some() {
-        endpoint.state.sessions.index(&session);
-    }
     let replay = Replay {
         session: &session,
         caller: &caller,
@@ -104,7 +99,13 @@ pub(in crate::http::server) async fn restore(
         let params = json!({"uri": uri});
         replay.request(Subscribe::NAME, &params).await;
     }
-    Ok(Some(session.open(endpoint)))
+    let session = session.open(endpoint);
+    endpoint.share(&session);
+    // Nothing was heard of what others have done since its record was loaded.
+    if let Some(persistence) = session.persistence() {
+        persistence.note_doubt();
+    }
+    Ok(Some(session))
 }
 
 /// Takes over what other nodes have set in a session, at once: what subscriptions the server agrees to here is its own affair.

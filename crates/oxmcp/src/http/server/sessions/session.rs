@@ -8,26 +8,25 @@ use std::{
 
 use oxmcp_protocol::Revision;
 use serde_json::value::RawValue;
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    persistence::{Persistence, SessionSettings, UNUSED},
+    persistence::{Persistence, SessionSettings},
     quota::{Evict, Evictable, QuotaPermit},
     streams::Streams,
 };
 use crate::{
     debug::opaque_debug,
     error::Result,
-    http::server::endpoint::StreamableHttp,
     server::ServerRole,
     session::{
         connection::{Caller, Connection},
         driver::budget::Charge,
         sealing::random,
-        task::{after, spawn},
+        task::after,
     },
-    store::{AnySessionStore, SessionRecord, StoredSession},
+    store::SessionRecord,
     sync::Mutex,
     transport::principal::Principal,
 };
@@ -146,51 +145,10 @@ impl Session {
         self.persistence.get().map(|it| &**it)
     }
 
-    /// Keeps its record in a store, by which others have it too from here on, in a task of its own.
-    pub(super) fn create(
-        self: &Arc<Self>,
-        endpoint: &StreamableHttp,
-        store: Arc<dyn AnySessionStore>,
-        record: SessionRecord,
-    ) -> JoinHandle<()> {
-        let (session, endpoint) = (Arc::clone(self), endpoint.clone());
-        spawn(async move {
-            match store.create(&session.id, record.clone(), UNUSED).await {
-                Ok(true) => {
-                    let stored = StoredSession::new(record, 1);
-                    session.persist(Persistence::new(store, stored));
-                    if endpoint.settings.bus.is_some() {
-                        endpoint.state.sessions.index(&session);
-                        endpoint.listen_for_news();
-                    }
-                }
-                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
-                Err(error) => {
-                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
-                }
-            }
-        })
-    }
-
     /// Lets it be saved from here on.
     pub(super) fn persist(&self, persistence: Persistence) {
         // It is opened once.
         let _ = self.persistence.set(Box::new(persistence));
-    }
-
-    /// Saves what it is now and tells other nodes, in a task of its own: the client that has changed it may go away.
-    pub(super) fn save(self: &Arc<Self>, endpoint: &StreamableHttp) -> Option<JoinHandle<()>> {
-        let change = self.persistence()?.changed();
-        let (session, endpoint) = (Arc::clone(self), endpoint.clone());
-        Some(spawn(async move {
-            if let Some(persistence) = session.persistence() {
-                let settings = || session.settings();
-                let version = persistence.save(&session.id, change, settings).await;
-                if let Some(version) = version {
-                    endpoint.tell_changed(&session, version).await;
-                }
-            }
-        }))
     }
 
     /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on
