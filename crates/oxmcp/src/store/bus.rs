@@ -72,6 +72,7 @@ impl<B: Bus> Bus for Arc<B> {
 
 /// What a subscription to a [`Bus`] brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Delivery {
     /// A message.
     Message {

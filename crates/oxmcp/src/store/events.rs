@@ -287,6 +287,10 @@ impl Lease {
 
 /// How a stream is [claimed](EventStore::claim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a store that does not know one would do the wrong thing"
+)]
 pub enum Claim {
     /// Only where no lease of it holds.
     IfFree,

@@ -122,8 +122,12 @@ impl<S: SessionStore> SessionStore for Arc<S> {
     }
 }
 
-/// What can change in the record of a session. There will be no others without a new release of the trait, so match on all.
+/// What can change in the record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a store that does not know one would do the wrong thing"
+)]
 pub enum Setting {
     /// The client has sent `notifications/initialized`.
     Initialized,

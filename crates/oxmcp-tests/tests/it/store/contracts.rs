@@ -1,23 +1,36 @@
 //! The contracts of stores, held against stores that break them.
 
-use std::sync::Mutex;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use oxmcp::{
     Error, Result,
     store::{
-        EventBatch, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
-        SessionStore,
+        Bus, Claim, Delivery, EventStore, Lease, MemoryBus, MemoryEventStore, MemorySessionStore,
+        Replay, SessionRecord, SessionStore, Setting, StoredSession, StreamWrite,
     },
-    testing::{event_store_contract, session_store_contract},
+    testing::{bus_contract, event_store_contract, session_store_contract},
 };
 
-#[tokio::test]
-async fn the_stores_in_memory_keep_their_contracts() {
-    event_store_contract(|| async { MemoryEventStore::new() })
+/// Two handles to the same.
+fn twice<S>(store: S) -> (Arc<S>, Arc<S>) {
+    let store = Arc::new(store);
+    (Arc::clone(&store), store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_memory_keeps_its_contracts() {
+    event_store_contract(|| async { twice(MemoryEventStore::new()) })
         .await
         .unwrap();
-    session_store_contract(|| async { MemorySessionStore::new() })
+    session_store_contract(|| async { twice(MemorySessionStore::new()) })
+        .await
+        .unwrap();
+    bus_contract(|| async { twice(MemoryBus::new()) })
         .await
         .unwrap();
 }
@@ -47,6 +60,14 @@ enum Fault {
     AddsAfterTheEnd,
     BeginsWithNothing,
     SeesNoGaps,
+    WaitsForEver,
+    SleepsThroughClaims,
+    LeasesTwice,
+    LeasesForEver,
+    TakesNothing,
+    RenewsAnything,
+    TakesLateWriters,
+    WritersHoldNothing,
 }
 
 struct Broken {
@@ -82,63 +103,90 @@ impl Broken {
     }
 }
 
-impl EventStore for Broken {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        let (session, stream) = (self.session(session), self.stream(stream));
+impl Broken {
+    /// Adds one event. `None` where the lease is not the newest.
+    async fn add(
+        &self,
+        (session, stream): (&str, &str),
+        data: Bytes,
+        lease: Option<Lease>,
+    ) -> Result<Option<u64>> {
         if self.has(Fault::DropsEmptyOnes) && data.is_empty() {
-            return Ok(1);
+            return Ok(Some(1));
         }
+        let mut write = StreamWrite::new(data);
+        write.lease = lease.filter(|_| !self.has(Fault::TakesLateWriters));
+        if self.has(Fault::WritersHoldNothing) {
+            write.lease = lease.map(|it| Lease::new(it.epoch, Duration::ZERO));
+        }
+        let add = || self.store.append(session, stream, write.clone());
+        let first = |indexes: Option<Vec<u64>>| indexes.and_then(|it| it.first().copied());
         if self.has(Fault::Races) {
             let next = *self.counted.lock().unwrap() + 1;
             tokio::task::yield_now().await;
             *self.counted.lock().unwrap() = next;
-            let index = self.store.append(session, stream, data).await?;
-            return Ok(if index > 8 { next } else { index });
+            let index = first(add().await?);
+            return Ok(index.map(|index| if index > 8 { next } else { index }));
         }
         if self.has(Fault::TakesMoreAfterTheEnd) {
-            let index = self.store.append(session, stream, data).await;
-            return Ok(index.unwrap_or(3));
+            return add()
+                .await
+                .map_or(Ok(Some(3)), |indexes| Ok(first(indexes)));
         }
-        let index = self.store.append(session, stream, data).await?;
+        let index = first(add().await?);
         *self.counted.lock().unwrap() += 1;
-        Ok(match self.fault {
+        Ok(index.map(|index| match self.fault {
             Fault::CountsFromZero => index - 1,
             Fault::CountsTheSession => *self.counted.lock().unwrap(),
             _ => index,
-        })
+        }))
     }
+}
 
-    async fn append_all(
+impl EventStore for Broken {
+    async fn append(
         &self,
         session: &str,
         stream: &str,
-        events: EventBatch,
-    ) -> Result<Vec<u64>> {
-        let mut events: Vec<_> = events.iter().collect();
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let (session, stream) = (self.session(session), self.stream(stream));
+        let mut events: Vec<_> = write.events.iter().collect();
         match self.fault {
             Fault::AddsTheFirstAlone => events.truncate(1),
             Fault::AddsBackwards => events.reverse(),
             Fault::BeginsWithNothing if events.is_empty() => {
-                self.store.append(session, stream, Bytes::new()).await?;
+                self.add((session, stream), Bytes::new(), None).await?;
             }
             _ => {}
         }
         let mut indexes = Vec::new();
         for data in events {
-            match self.append(session, stream, data).await {
-                Ok(index) => indexes.push(index),
+            match self.add((session, stream), data, write.lease).await {
+                Ok(Some(index)) => indexes.push(index),
+                Ok(None) => return Ok(None),
                 Err(_) if self.has(Fault::AddsAfterTheEnd) => {}
                 Err(error) => return Err(error),
             }
             tokio::task::yield_now().await;
         }
+        if write.ends {
+            let mut end = StreamWrite::default().ending();
+            end.lease = write.lease;
+            if self.has(Fault::EndsAll) {
+                for name in ["a", "b"] {
+                    self.store.append(session, name, end.clone()).await?;
+                }
+            }
+            self.store.append(session, stream, end).await?;
+        }
         let first = indexes.first().copied().unwrap_or(1);
         let last = indexes.last().copied().unwrap_or(0);
-        Ok(match self.fault {
+        Ok(Some(match self.fault {
             Fault::TellsTheLastIndex => vec![last; indexes.len()],
             Fault::SeesNoGaps => (first..).take(indexes.len()).collect(),
             _ => indexes,
-        })
+        }))
     }
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
@@ -179,14 +227,54 @@ impl EventStore for Broken {
         })
     }
 
-    async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        let session = self.session(session);
-        if self.has(Fault::EndsAll) {
-            for name in ["a", "b"] {
-                self.store.end(session, name).await?;
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        if self.has(Fault::WaitsForEver) {
+            std::future::pending::<()>().await;
+        }
+        let (session, stream) = (self.session(session), self.stream(stream));
+        let watch = self.store.watch(session, stream, index);
+        if self.has(Fault::SleepsThroughClaims) {
+            while matches!(self.store.after(session, stream, index, 1).await?,
+                Replay::Events { events, ended } if events.is_empty() && !ended)
+            {
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
-        self.store.end(session, self.stream(stream)).await
+        watch.await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        let claim = match self.fault {
+            Fault::LeasesTwice => Claim::Take,
+            Fault::TakesNothing => Claim::IfFree,
+            _ => claim,
+        };
+        let lasts = match self.fault {
+            Fault::LeasesForEver => Duration::from_secs(1_000_000),
+            _ => lasts,
+        };
+        let (session, stream) = (self.session(session), self.stream(stream));
+        self.store.claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        let (session, stream) = (self.session(session), self.stream(stream));
+        if self.has(Fault::RenewsAnything) {
+            return Ok(true);
+        }
+        self.store.renew(session, stream, epoch, lasts).await
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
@@ -203,7 +291,7 @@ impl EventStore for Broken {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn broken_stores_of_events_break_the_contract() {
     let faults = [
         (Fault::CountsFromZero, "counted from 1"),
@@ -228,15 +316,29 @@ async fn broken_stores_of_events_break_the_contract() {
         (Fault::AddsAfterTheEnd, "takes no more events"),
         (Fault::BeginsWithNothing, "begin no stream"),
         (Fault::SeesNoGaps, "added together, in their order"),
+        (Fault::WaitsForEver, "a wait ends when something is added"),
+        (Fault::SleepsThroughClaims, "when the stream is claimed"),
+        (Fault::LeasesTwice, "one lease at a time"),
+        (Fault::LeasesForEver, "runs out by itself"),
+        (Fault::TakesNothing, "a lease that is taken"),
+        (Fault::RenewsAnything, "by no other"),
+        (
+            Fault::TakesLateWriters,
+            "under a lease that is not the newest",
+        ),
+        (
+            Fault::WritersHoldNothing,
+            "who writes under a lease holds it",
+        ),
     ];
     for (fault, rule) in faults {
         let broken = event_store_contract(|| async {
-            Broken {
+            twice(Broken {
                 store: MemoryEventStore::new(),
                 fault,
                 sessions: Mutex::default(),
                 counted: Mutex::default(),
-            }
+            })
         });
         let error = broken.await.expect_err(&format!("{fault:?} is not seen"));
         assert!(error.message().contains(rule), "{fault:?}: {error}");
@@ -251,12 +353,16 @@ enum Loss {
     NoPrincipal,
     NoLogLevel,
     NoSubscriptions,
-    KeepsTheFirst,
-    Merges,
+    CreatesTwice,
+    LastWriterWins,
+    NoVersion,
     LoadsOnce,
     RemovesNothing,
     RemovesAll,
     FailsToRemoveTwice,
+    NoTombstone,
+    KeepsForEver,
+    TouchesNothing,
 }
 
 struct Lossy {
@@ -269,25 +375,31 @@ impl Lossy {
     fn has(&self, loss: Loss) -> bool {
         self.loss == loss
     }
+
+    fn lasts(&self, lasts: Duration) -> Duration {
+        if self.has(Loss::KeepsForEver) {
+            Duration::MAX
+        } else {
+            lasts
+        }
+    }
 }
 
 impl SessionStore for Lossy {
-    async fn save(&self, id: &str, mut record: SessionRecord) -> Result<()> {
-        let before = self.store.load(id).await?;
-        match (self.loss, before) {
-            (Loss::NoPrincipal, _) => record.principal = None,
-            (Loss::NoLogLevel, _) => record.log_level = None,
-            (Loss::NoSubscriptions, _) => record.subscribed.clear(),
-            (Loss::KeepsTheFirst, Some(before)) => record = before,
-            (Loss::Merges, Some(before)) => record.subscribed.extend(before.subscribed),
+    async fn create(&self, id: &str, mut record: SessionRecord, lasts: Duration) -> Result<bool> {
+        match self.loss {
+            Loss::NoPrincipal => record.principal = None,
+            Loss::NoLogLevel => record.log_level = None,
+            Loss::NoSubscriptions => record.subscribed.clear(),
             _ => {}
         }
         self.ids.lock().unwrap().push(id.to_owned());
         let id = if self.has(Loss::OneForAll) { "x" } else { id };
-        self.store.save(id, record).await
+        let created = self.store.create(id, record, self.lasts(lasts)).await?;
+        Ok(created || self.has(Loss::CreatesTwice))
     }
 
-    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
         let last = self.ids.lock().unwrap().last().cloned();
         let id = match (self.loss, &last) {
             (Loss::KnowsAnyId, Some(last)) => last.as_str(),
@@ -301,9 +413,41 @@ impl SessionStore for Lossy {
         Ok(found)
     }
 
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        if self.has(Loss::LastWriterWins) {
+            let before = self.store.load(id).await?;
+            tokio::task::yield_now().await;
+            let version = self.store.set(id, setting.clone()).await?;
+            let after = self.store.load(id).await?;
+            if let (Some(before), Some(after)) = (before, after) {
+                let (before, after) = (before.record.subscribed, after.record.subscribed);
+                for uri in after.into_iter().filter(|uri| !before.contains(uri)) {
+                    let is_own = matches!(&setting, Setting::Watch(own) if *own == uri);
+                    if !is_own {
+                        self.store.set(id, Setting::Unwatch(uri)).await?;
+                    }
+                }
+            }
+            return Ok(version);
+        }
+        let version = self.store.set(id, setting).await?;
+        Ok(version.map(|it| if self.has(Loss::NoVersion) { 1 } else { it }))
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        if self.has(Loss::TouchesNothing) {
+            return Ok(self.store.load(id).await?.map(|it| it.version));
+        }
+        self.store.touch(id, self.lasts(lasts)).await
+    }
+
     async fn remove(&self, id: &str) -> Result<()> {
         if self.has(Loss::RemovesNothing) {
             return Ok(());
+        }
+        if self.has(Loss::NoTombstone) {
+            // It expires at once.
+            return self.store.touch(id, Duration::ZERO).await.map(drop);
         }
         if self.has(Loss::FailsToRemoveTwice) && self.store.load(id).await?.is_none() {
             return Err(Error::invalid_params("there is no such session to remove"));
@@ -318,30 +462,124 @@ impl SessionStore for Lossy {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn broken_stores_of_sessions_break_the_contract() {
     let losses = [
-        (Loss::KnowsAnyId, "was not saved"),
-        (Loss::OneForAll, "was not saved"),
-        (Loss::NoPrincipal, "as it was saved"),
-        (Loss::NoLogLevel, "as it was saved"),
-        (Loss::NoSubscriptions, "as it was saved"),
-        (Loss::KeepsTheFirst, "takes the place"),
-        (Loss::Merges, "takes the place"),
-        (Loss::LoadsOnce, "as it was saved"),
+        (Loss::KnowsAnyId, "was not created"),
+        (Loss::OneForAll, "was not created"),
+        (Loss::NoPrincipal, "as it was created"),
+        (Loss::NoLogLevel, "as it was created"),
+        (Loss::NoSubscriptions, "as it was created"),
+        (Loss::CreatesTwice, "one record of an id"),
+        (Loss::LastWriterWins, "nothing that is set at once is lost"),
+        (Loss::NoVersion, "what is set is in the record"),
+        (Loss::LoadsOnce, "as it was created"),
         (Loss::RemovesNothing, "was removed"),
         (Loss::RemovesAll, "one at a time"),
         (Loss::FailsToRemoveTwice, "no such session to remove"),
+        (Loss::NoTombstone, "nothing brings it back"),
+        (Loss::KeepsForEver, "its time is over"),
+        (Loss::TouchesNothing, "its time is over"),
     ];
     for (loss, rule) in losses {
         let broken = session_store_contract(|| async {
-            Lossy {
+            twice(Lossy {
                 store: MemorySessionStore::new(),
                 loss,
                 ids: Mutex::default(),
-            }
+            })
         });
         let error = broken.await.expect_err(&format!("{loss:?} is not seen"));
         assert!(error.message().contains(rule), "{loss:?}: {error}");
+    }
+}
+
+/// What can be wrong with a bus.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Noise {
+    Silent,
+    NotToItself,
+    AllTopics,
+    Twice,
+    Truncates,
+}
+
+/// A handle to a bus.
+struct Noisy {
+    bus: Arc<MemoryBus>,
+    noise: Noise,
+}
+
+impl Bus for Noisy {
+    async fn publish(&self, topic: &str, mut message: Bytes) -> Result<()> {
+        match self.noise {
+            Noise::Silent => return Ok(()),
+            Noise::Twice => self.bus.publish(topic, message.clone()).await?,
+            Noise::Truncates => message.truncate(8000),
+            Noise::AllTopics => {
+                let (short, _) = topic.split_once('.').unwrap_or((topic, ""));
+                return self.bus.publish(short, message).await;
+            }
+            Noise::NotToItself => {}
+        }
+        self.bus.publish(topic, message).await
+    }
+
+    async fn subscribe(&self, topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
+        let all = self.bus.subscribe(topics).await?;
+        if self.noise == Noise::NotToItself && topics.len() == 2 {
+            return Ok(stream::pending().boxed());
+        }
+        Ok(all)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_buses_break_the_contract() {
+    let noises = [
+        (Noise::Silent, "what is published is delivered"),
+        (Noise::NotToItself, "what is published is delivered"),
+        (Noise::AllTopics, "on other topics does not come"),
+        (Noise::Twice, "all subscribers get what is published"),
+        (Noise::Truncates, "a message of a MiB"),
+    ];
+    for (noise, rule) in noises {
+        let broken = bus_contract(|| async {
+            let bus = Arc::new(MemoryBus::new());
+            let handle = || Noisy {
+                bus: Arc::clone(&bus),
+                noise,
+            };
+            (handle(), handle())
+        });
+        let error = broken.await.expect_err(&format!("{noise:?} is not seen"));
+        assert!(error.message().contains(rule), "{noise:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn attack_7_a_bus_drops_what_is_not_taken_and_says_so() {
+    let message = |text: &'static str| Delivery::Message {
+        topic: "t".into(),
+        message: text.into(),
+    };
+    for bus in [
+        MemoryBus::new().max_waiting(3),
+        MemoryBus::new().max_waiting_bytes(6),
+    ] {
+        let mut slow = bus.subscribe(&["t"]).await.unwrap();
+        for text in ["11", "22", "33"] {
+            bus.publish("t", text.into()).await.unwrap();
+        }
+        assert_eq!(slow.next().await, Some(message("11")));
+        for text in ["44", "55"] {
+            bus.publish("t", text.into()).await.unwrap();
+        }
+        assert_eq!(slow.next().await, Some(Delivery::Missed));
+        bus.publish("t", "66".into()).await.unwrap();
+        assert_eq!(slow.next().await, Some(message("66")));
+        drop(slow);
+        bus.publish("t", "77".into()).await.unwrap();
+        assert!(format!("{bus:?}").contains("subscribers: 0"));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use oxmcp::store::{EventBatch, EventStore, MemoryEventStore, Replay};
+use oxmcp::store::{EventBatch, EventStore, MemoryEventStore, Replay, StreamWrite};
 use tokio::time::advance;
 
 /// What an event of this much text costs, with what is counted for its keeping.
@@ -16,9 +16,24 @@ fn text() -> Bytes {
 async fn append(store: &MemoryEventStore, session: &str, stream: &str, count: usize) -> u64 {
     let mut index = 0;
     for _ in 0..count {
-        index = store.append(session, stream, text()).await.unwrap();
+        index = append_all(store, session, stream, text()).await[0];
     }
     index
+}
+
+async fn append_all(
+    store: &MemoryEventStore,
+    session: &str,
+    stream: &str,
+    events: impl Into<EventBatch>,
+) -> Vec<u64> {
+    let write = StreamWrite::new(events);
+    store.append(session, stream, write).await.unwrap().unwrap()
+}
+
+async fn end(store: &MemoryEventStore, session: &str, stream: &str) {
+    let end = StreamWrite::default().ending();
+    store.append(session, stream, end).await.unwrap();
 }
 
 /// How many events follow; none where any is lost.
@@ -51,7 +66,7 @@ async fn attack_7_a_stream_keeps_its_newest_events() {
 async fn attack_7_appended_batches_are_bounded() {
     let batch = |count| (0..count).map(|_| text()).collect::<EventBatch>();
     let store = MemoryEventStore::new().max_stream_events(3);
-    let indexes = store.append_all("s", "a", batch(5)).await.unwrap();
+    let indexes = append_all(&store, "s", "a", batch(5)).await;
     assert_eq!(indexes, [1, 2, 3, 4, 5]);
     assert_eq!(after(&store, "s", "a", 1).await, None);
     assert_eq!(after(&store, "s", "a", 2).await, Some(3));
@@ -59,7 +74,7 @@ async fn attack_7_appended_batches_are_bounded() {
     assert_eq!(after(&store, "s", "a", 3).await, Some(3));
     // Its memory is free once all of it is gone.
     let store = MemoryEventStore::new().max_session_bytes(6 * EVENT);
-    store.append_all("s", "a", batch(3)).await.unwrap();
+    append_all(&store, "s", "a", batch(3)).await;
     append(&store, "s", "b", 2).await;
     assert_eq!(after(&store, "s", "a", 0).await, Some(3));
     append(&store, "s", "b", 1).await;
@@ -73,7 +88,7 @@ async fn attack_7_an_event_that_is_too_long_to_keep_is_lost_and_counted() {
     let store = MemoryEventStore::new().max_stream_bytes(2 * EVENT);
     append(&store, "s", "a", 1).await;
     let long = Bytes::from(vec![b' '; 3000]);
-    assert_eq!(store.append("s", "a", long).await.unwrap(), 2);
+    assert_eq!(append_all(&store, "s", "a", long).await, [2]);
     assert_eq!(after(&store, "s", "a", 1).await, None);
     assert_eq!(after(&store, "s", "a", 2).await, Some(0));
     assert_eq!(append(&store, "s", "a", 1).await, 3);
@@ -84,7 +99,7 @@ async fn attack_7_an_event_that_is_too_long_to_keep_is_lost_and_counted() {
 async fn attack_7_empty_events_are_not_free() {
     let store = MemoryEventStore::new().max_stream_bytes(1000);
     for _ in 0..1000 {
-        store.append("s", "a", Bytes::new()).await.unwrap();
+        append_all(&store, "s", "a", Bytes::new()).await;
     }
     assert_eq!(after(&store, "s", "a", 0).await, None);
     assert_eq!(after(&store, "s", "a", 985).await, Some(15));
@@ -144,11 +159,12 @@ async fn attack_7_streams_that_have_ended_make_room_for_new_ones() {
     for stream in ["a", "b", "c"] {
         append(&store, "s", stream, 1).await;
     }
-    let refused = store.append("s", "d", text()).await.unwrap_err();
+    let refused = store.append("s", "d", StreamWrite::new(text())).await;
+    let refused = refused.unwrap_err();
     assert!(refused.is_limit() && refused.message().contains("max_streams"));
     append(&store, "s", "a", 1).await;
     for stream in ["a", "b"] {
-        store.end("s", stream).await.unwrap();
+        end(&store, "s", stream).await;
     }
     append(&store, "s", "d", 1).await;
     assert_eq!(after(&store, "s", "b", 0).await, None);
@@ -180,7 +196,7 @@ async fn w27_events_of_abandoned_streams_expire_too() {
     for session in 0..50 {
         let session = session.to_string();
         append(&store, &session, "a", 2).await;
-        store.end(&session, "a").await.unwrap();
+        end(&store, &session, "a").await;
     }
     append(&store, "open", "a", 1).await;
     advance(Duration::from_secs(100)).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxmcp::{
     Revision,
     protocol::LoggingLevel,
-    store::{MemorySessionStore, SessionRecord, SessionStore},
+    store::{MemorySessionStore, SessionRecord, SessionStore, Setting},
 };
 use serde_json::{json, value::to_raw_value};
 use tokio::time::advance;
@@ -19,42 +19,54 @@ async fn has(store: &MemorySessionStore, id: &str) -> bool {
     store.load(id).await.unwrap().is_some()
 }
 
-#[tokio::test]
-async fn attack_7_sessions_make_room_that_were_not_used_for_the_longest_time() {
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn attack_7_sessions_make_room_that_would_expire_first() {
     let store = MemorySessionStore::new().max_sessions(3);
-    for id in ["a", "b", "c"] {
-        store.save(id, record(id)).await.unwrap();
+    for (id, minutes) in [("a", 1), ("b", 3), ("c", 2)] {
+        let created = store.create(id, record(id), MINUTE * minutes).await;
+        assert!(created.unwrap());
     }
-    assert!(has(&store, "a").await);
-    store.save("b", record("b")).await.unwrap();
-    store.save("d", record("d")).await.unwrap();
+    store.touch("a", MINUTE * 4).await.unwrap();
+    store.create("d", record("d"), MINUTE * 5).await.unwrap();
     for (id, is_there) in [("a", true), ("b", true), ("c", false), ("d", true)] {
         assert_eq!(has(&store, id).await, is_there, "{id}");
     }
+    // What is known of those that were removed is bounded, too.
+    for id in ["v", "w", "x", "y", "z"] {
+        store.remove(id).await.unwrap();
+    }
+    assert!(format!("{store:?}").contains("sessions: 3"));
 }
 
 #[tokio::test]
 async fn attack_7_a_record_that_is_too_large_is_refused() {
     let store = MemorySessionStore::new().max_record_bytes(1000);
-    store.save("a", record("a")).await.unwrap();
-    let refused = store.save("b", record(&"x".repeat(1000))).await;
+    store.create("a", record("a"), MINUTE).await.unwrap();
+    let refused = store.create("b", record(&"x".repeat(1000)), MINUTE).await;
     assert!(refused.unwrap_err().is_limit());
-    let mut watching = record("c");
-    watching.subscribed = vec![String::new(); 100];
-    assert!(store.save("c", watching).await.unwrap_err().is_limit());
-    assert!(has(&store, "a").await && !has(&store, "b").await);
+    for _ in 0..10 {
+        let uri = "u".repeat(50);
+        store.set("a", Setting::Watch(uri)).await.unwrap();
+    }
+    let refused = store.set("a", Setting::Watch("u".repeat(900))).await;
+    assert!(refused.unwrap_err().is_limit());
+    let kept = store.load("a").await.unwrap().unwrap();
+    assert_eq!((kept.version, kept.record.subscribed.len()), (11, 1));
+    assert!(!has(&store, "b").await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn unused_sessions_are_evicted() {
-    let store = MemorySessionStore::new().max_idle(Duration::from_secs(60));
-    store.save("a", record("a")).await.unwrap();
-    store.save("b", record("b")).await.unwrap();
-    advance(Duration::from_secs(60)).await;
-    assert!(has(&store, "a").await);
-    advance(Duration::from_secs(60)).await;
-    assert!(has(&store, "a").await && !has(&store, "b").await);
-    advance(Duration::from_secs(61)).await;
+async fn a_session_that_was_removed_is_remembered_for_a_minute() {
+    let store = MemorySessionStore::new();
+    store.remove("a").await.unwrap();
+    advance(MINUTE - Duration::from_millis(1)).await;
+    let create = || store.create("a", record("a"), MINUTE);
+    assert!(!create().await.unwrap());
+    advance(Duration::from_millis(1)).await;
+    assert!(create().await.unwrap());
+    advance(MINUTE).await;
     assert!(!has(&store, "a").await);
     assert!(format!("{store:?}").contains("sessions: 0"));
 }

@@ -22,8 +22,8 @@ use crate::{
     server::Server,
     session::{driver::budget::Budget, panics::catch_panic, task::Latch},
     store::{
-        AnyEventStore, AnySessionStore, EventStore, MemoryEventStore, SessionStore,
-        any_event_store, any_session_store,
+        AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
+        any_bus, any_event_store, any_session_store,
     },
 };
 
@@ -73,6 +73,7 @@ pub(super) struct Settings {
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
+    pub(super) bus: Option<Arc<dyn AnyBus>>,
     /// Where the ids of sessions come from; `None` where they are random.
     pub(super) session_ids: Option<SessionIds>,
     /// Whether each answer is one message, and there are no streams.
@@ -119,6 +120,7 @@ impl StreamableHttp {
                 limits: Limits::default(),
                 events: Some(any_event_store(MemoryEventStore::new())),
                 sessions: None,
+                bus: None,
                 session_ids: None,
                 json_only: false,
                 stateless: false,
@@ -181,6 +183,15 @@ impl StreamableHttp {
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
         self.set().sessions = Some(any_session_store(store));
+        self
+    }
+
+    /// What the nodes that share a [session store](Self::session_store) tell each other by: that a session is over, or has changed.
+    /// Without one a node finds that out by itself, but late: as often as a 64th of
+    /// [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
+    #[must_use]
+    pub fn bus(mut self, bus: impl Bus) -> Self {
+        self.set().bus = Some(any_bus(bus));
         self
     }
 

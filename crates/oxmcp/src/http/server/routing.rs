@@ -159,6 +159,11 @@ where
 async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointRequest, Refused> {
     validate_head(&endpoint, parts)?;
     let mut session = find(&endpoint, parts);
+    if let Some(kept) = session.as_ref().and_then(|it| endpoint.keep(it, parts)) {
+        // Others may have ended it.
+        let _ = kept.await;
+        session = find(&endpoint, parts);
+    }
     // What only few requests need is in boxes.
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, parts)).await?;

@@ -7,13 +7,14 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
 use oxmcp::{
     Error, RequestContext, Result, Tool,
     http::StreamableHttp,
-    store::{EventBatch, EventStore, MemoryEventStore, Replay},
+    store::{Claim, EventStore, MemoryEventStore, Replay, StreamWrite},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -87,20 +88,55 @@ async fn events_that_a_store_refuses_are_sent_without_an_id_and_the_rest_with_on
 struct Picky(MemoryEventStore);
 
 impl EventStore for Picky {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        let message: Value = serde_json::from_slice(&data).unwrap_or_default();
-        if message["params"]["progress"] == 300.0 {
-            return Err(Error::internal("the store does not like it"));
+    async fn append(
+        &self,
+        session: &str,
+        stream: &str,
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let mut indexes = Vec::new();
+        for data in write.events.iter() {
+            let message: Value = serde_json::from_slice(&data).unwrap_or_default();
+            if message["params"]["progress"] == 300.0 {
+                if indexes.is_empty() {
+                    return Err(Error::internal("the store does not like it"));
+                }
+                return Ok(Some(indexes));
+            }
+            let mut one = StreamWrite::new(data);
+            one.lease = write.lease;
+            let index = self.0.append(session, stream, one).await?;
+            indexes.extend(index.unwrap_or_default());
         }
-        self.0.append(session, stream, data).await
+        Ok(Some(indexes))
     }
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
         self.0.after(session, stream, index, max).await
     }
 
-    async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        self.0.end(session, stream).await
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        self.0.watch(session, stream, index).await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        self.0.claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        self.0.renew(session, stream, epoch, lasts).await
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
@@ -110,7 +146,7 @@ impl EventStore for Picky {
 
 #[tokio::test(start_paused = true)]
 async fn events_that_a_store_may_have_kept_are_not_added_again() {
-    for (is_silent, waits) in [(true, 30), (false, 0)] {
+    for (is_silent, waits) in [(true, 2), (false, 0)] {
         let store = Forgetful::new(is_silent);
         let session = Session::open(&bursting().event_store(store.clone())).await;
         let begun = Instant::now();
@@ -145,20 +181,16 @@ impl Forgetful {
 }
 
 impl EventStore for Forgetful {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        self.kept.lock().unwrap().push(data.clone());
-        self.store.append(session, stream, data).await
-    }
-
-    async fn append_all(
+    async fn append(
         &self,
         session: &str,
         stream: &str,
-        events: EventBatch,
-    ) -> Result<Vec<u64>> {
-        self.kept.lock().unwrap().extend(events.iter());
-        let indexes = self.store.append_all(session, stream, events).await;
-        if self.has_lost.swap(true, Ordering::Relaxed) {
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let is_batch = write.events.len() > 1;
+        self.kept.lock().unwrap().extend(write.events.iter());
+        let indexes = self.store.append(session, stream, write).await;
+        if !is_batch || self.has_lost.swap(true, Ordering::Relaxed) {
             return indexes;
         }
         if self.is_silent {
@@ -171,8 +203,28 @@ impl EventStore for Forgetful {
         self.store.after(session, stream, index, max).await
     }
 
-    async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        self.store.end(session, stream).await
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        self.store.watch(session, stream, index).await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        self.store.claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        self.store.renew(session, stream, epoch, lasts).await
     }
 
     async fn forget(&self, session: &str) -> Result<()> {

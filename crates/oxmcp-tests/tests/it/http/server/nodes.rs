@@ -1,11 +1,32 @@
 //! Sessions that several nodes share.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use http::StatusCode;
-use oxmcp::{RequestContext, Resource, Server, Tool, ToolError, http::Principal};
+use oxmcp::{
+    RequestContext, Resource, Result, Server, ServerSession, Tool, ToolError,
+    http::{Principal, StreamableHttp},
+    store::{
+        Bus, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore, Setting,
+        StoredSession,
+    },
+};
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    task::yield_now,
+    time::{Instant, advance},
+};
 
 use crate::http::mounts::mounts;
 use crate::http::server::{
@@ -108,7 +129,7 @@ async fn streams_of_two_nodes_are_never_the_same() {
     for _ in 0..2 {
         for _ in &streams {
             release.notify_one();
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
     }
     for (id, (stream, (session, first))) in streams.into_iter().zip(&firsts).enumerate() {
@@ -158,4 +179,331 @@ async fn attack_3_a_late_answer_to_one_node_answers_nothing_at_another() {
         let answer = streams[1].next().await.unwrap().data;
         assert_eq!(answer["result"]["content"][0]["text"], "Hello, Bob!");
     }
+}
+
+/// Whoever else is ready has his turn.
+async fn turns() {
+    for _ in 0..50 {
+        yield_now().await;
+    }
+}
+
+/// A server, and the resources that are watched there.
+#[derive(Clone)]
+struct Watched {
+    server: Server,
+    uris: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let uris = Arc::new(Mutex::<BTreeSet<String>>::default());
+        let (begun, ended) = (Arc::clone(&uris), Arc::clone(&uris));
+        let server = calculator().on_subscribe(
+            move |_cx: RequestContext, uri: String| {
+                begun.lock().unwrap().insert(uri);
+                async { Ok(()) }
+            },
+            move |_session: ServerSession, uri: String| {
+                ended.lock().unwrap().remove(&uri);
+                async {}
+            },
+        );
+        let server = server.resource(Resource::text("test://a", "a", "text"));
+        let server = server.resource(Resource::text("test://b", "b", "text"));
+        Self { server, uris }
+    }
+
+    fn has(&self, uris: &[&str]) -> bool {
+        self.uris.lock().unwrap().iter().eq(uris)
+    }
+}
+
+async fn subscribe(session: &Session<StreamableHttp>, name: &str) {
+    let params = json!({"uri": format!("test://{name}")});
+    let answer = json(session.call(1, "resources/subscribe", params).await).await;
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+async fn ping(session: &Session<StreamableHttp>) -> StatusCode {
+    session.call(9, "ping", json!({})).await.status()
+}
+
+/// Two nodes with the same stores, and with a bus where there is one, and a session that both have.
+async fn two_nodes(
+    servers: &[Watched; 2],
+    sessions: &Arc<MemorySessionStore>,
+    bus: Option<&Arc<MemoryBus>>,
+) -> [Session<StreamableHttp>; 2] {
+    let node = |server: &Server| {
+        let node = endpoint(server).session_store(Arc::clone(sessions));
+        match bus {
+            Some(bus) => node.bus(Arc::clone(bus)),
+            None => node,
+        }
+    };
+    let one = Session::open(&node(&servers[0].server)).await;
+    let other = one.at(&node(&servers[1].server));
+    // The first request restores the session, and the second one touches its record.
+    for _ in 0..2 {
+        assert_eq!(ping(&other).await, StatusCode::OK);
+        turns().await;
+    }
+    [one, other]
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_two_nodes_set_at_once_is_all_kept() {
+    let sessions = Arc::new(MemorySessionStore::new());
+    let servers = [Watched::new(), Watched::new()];
+    let [one, other] = two_nodes(&servers, &sessions, None).await;
+    subscribe(&one, "a").await;
+    subscribe(&other, "b").await;
+    let record = sessions.load(&one.id).await.unwrap().unwrap().record;
+    assert_eq!(record.subscribed, ["test://a", "test://b"]);
+    // A third node has both.
+    let third = Watched::new();
+    let moved = one.at(&endpoint(&third.server).session_store(Arc::clone(&sessions)));
+    assert_eq!(ping(&moved).await, StatusCode::OK);
+    assert!(third.has(&["test://a", "test://b"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_known_at_another_node_before_its_next_answer() {
+    let (sessions, bus) = (Arc::new(MemorySessionStore::new()), Arc::default());
+    let servers = [Watched::new(), Watched::new()];
+    let [one, other] = two_nodes(&servers, &sessions, Some(&bus)).await;
+    subscribe(&one, "a").await;
+    subscribe(&other, "b").await;
+    turns().await;
+    for (session, server) in [&one, &other].into_iter().zip(&servers) {
+        assert_eq!(ping(session).await, StatusCode::OK);
+        turns().await;
+        assert!(server.has(&["test://a", "test://b"]));
+    }
+    let params = json!({"uri": "test://a"});
+    json(other.call(1, "resources/unsubscribe", params).await).await;
+    turns().await;
+    assert_eq!(ping(&one).await, StatusCode::OK);
+    turns().await;
+    assert!(servers[0].has(&["test://b"]));
+    let record = sessions.load(&one.id).await.unwrap().unwrap().record;
+    assert_eq!(record.subscribed, ["test://b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_deleted_is_refused_at_other_nodes_at_once() {
+    let (sessions, bus) = (Arc::new(MemorySessionStore::new()), Arc::default());
+    let servers = [Watched::new(), Watched::new()];
+    let [one, other] = two_nodes(&servers, &sessions, Some(&bus)).await;
+    assert_eq!(one.delete().await.status(), StatusCode::NO_CONTENT);
+    turns().await;
+    assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
+    assert_eq!(servers[1].server.sessions().count(), 0);
+}
+
+/// The idle time of sessions, by default.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_deleted_is_refused_soon_though_the_message_is_lost() {
+    let sessions = Arc::new(MemorySessionStore::new());
+    let servers = [Watched::new(), Watched::new()];
+    let [one, other] = two_nodes(&servers, &sessions, None).await;
+    assert_eq!(one.delete().await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(
+        ping(&other).await,
+        StatusCode::OK,
+        "it is not known there yet"
+    );
+    advance(IDLE / 64).await;
+    // This one finds it out, and does not wait for it.
+    assert_eq!(ping(&other).await, StatusCode::OK);
+    turns().await;
+    assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
+    assert_eq!(servers[1].server.sessions().count(), 0);
+}
+
+/// A bus whose second subscriber gets nothing, until it is told that it has missed something.
+struct Lossy {
+    bus: MemoryBus,
+    subscribers: AtomicUsize,
+    gap: Arc<Notify>,
+}
+
+impl Bus for Lossy {
+    async fn publish(&self, topic: &str, message: Bytes) -> Result<()> {
+        self.bus.publish(topic, message).await
+    }
+
+    async fn subscribe(&self, topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
+        if self.subscribers.fetch_add(1, Ordering::Relaxed) == 0 {
+            return self.bus.subscribe(topics).await;
+        }
+        let gap = Arc::clone(&self.gap);
+        let missed = stream::once(async move {
+            gap.notified().await;
+            Delivery::Missed
+        });
+        Ok(missed.chain(stream::pending()).boxed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_gap_sessions_are_looked_at_before_their_next_answer() {
+    let sessions = Arc::new(MemorySessionStore::new());
+    let bus = Arc::new(Lossy {
+        bus: MemoryBus::new(),
+        subscribers: AtomicUsize::new(0),
+        gap: Arc::default(),
+    });
+    let node = |server: &Server| {
+        let node = endpoint(server).session_store(Arc::clone(&sessions));
+        node.bus(Arc::clone(&bus))
+    };
+    let servers = [Watched::new(), Watched::new()];
+    let one = Session::open(&node(&servers[0].server)).await;
+    let other = one.at(&node(&servers[1].server));
+    // The first request restores the session, and the second one touches its record.
+    for _ in 0..2 {
+        assert_eq!(ping(&other).await, StatusCode::OK);
+        turns().await;
+    }
+    assert_eq!(one.delete().await.status(), StatusCode::NO_CONTENT);
+    turns().await;
+    assert_eq!(ping(&other).await, StatusCode::OK, "the message is lost");
+    bus.gap.notify_one();
+    turns().await;
+    assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
+}
+
+/// Counts how often it is asked, and hangs when it is told to.
+#[derive(Default)]
+struct Counting {
+    store: MemorySessionStore,
+    asked: AtomicUsize,
+    hangs: AtomicBool,
+}
+
+impl Counting {
+    async fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.hangs.load(Ordering::Relaxed) {
+            pending::<()>().await;
+        }
+    }
+}
+
+impl SessionStore for Counting {
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        self.ask().await;
+        self.store.create(id, record, lasts).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
+        self.ask().await;
+        self.store.load(id).await
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        self.ask().await;
+        self.store.set(id, setting).await
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        self.ask().await;
+        self.store.touch(id, lasts).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        self.ask().await;
+        self.store.remove(id).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_call_of_a_known_session_waits_for_no_store() {
+    let sessions = Arc::new(Counting::default());
+    let server = calculator();
+    let session = Session::open(&endpoint(&server).session_store(Arc::clone(&sessions))).await;
+    assert_eq!(ping(&session).await, StatusCode::OK);
+    turns().await;
+    let before = sessions.asked.load(Ordering::Relaxed);
+    for _ in 0..10 {
+        assert_eq!(ping(&session).await, StatusCode::OK);
+    }
+    turns().await;
+    assert_eq!(sessions.asked.load(Ordering::Relaxed), before);
+    // It is asked now and then, but not waited for.
+    sessions.hangs.store(true, Ordering::Relaxed);
+    advance(IDLE / 64).await;
+    let begun = Instant::now();
+    assert_eq!(ping(&session).await, StatusCode::OK);
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    turns().await;
+    assert_eq!(sessions.asked.load(Ordering::Relaxed), before + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_in_use_does_not_expire_in_the_store() {
+    let sessions = Arc::new(MemorySessionStore::new());
+    let servers = [Watched::new(), Watched::new()];
+    let [one, other] = two_nodes(&servers, &sessions, None).await;
+    for _ in 0..200 {
+        advance(IDLE / 64).await;
+        assert_eq!(ping(&one).await, StatusCode::OK);
+        turns().await;
+    }
+    assert_eq!(ping(&other).await, StatusCode::OK);
+    // Nor does one of which but a stream is used.
+    let stream = other.listen().await;
+    for _ in 0..200 {
+        advance(IDLE / 16).await;
+        turns().await;
+    }
+    assert!(sessions.load(&one.id).await.unwrap().is_some());
+    drop(stream);
+    turns().await;
+    // One that is not used again does.
+    advance(IDLE * 3).await;
+    assert!(sessions.load(&one.id).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_record_of_a_session_that_is_never_used_expires_in_a_minute() {
+    let sessions = Arc::new(MemorySessionStore::new());
+    let server = calculator();
+    let node = endpoint(&server).session_store(Arc::clone(&sessions));
+    let opening = initialize(LEGACY, json!({})).to_string();
+    let opened = send(&node, builder("POST"), opening).await;
+    let id = header(opened.headers(), "mcp-session-id").to_owned();
+    advance(Duration::from_secs(59)).await;
+    assert!(sessions.load(&id).await.unwrap().is_some());
+    advance(Duration::from_secs(1)).await;
+    assert!(sessions.load(&id).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_asked_once_and_then_left_alone() {
+    let sessions = Arc::new(Counting::default());
+    sessions.hangs.store(true, Ordering::Relaxed);
+    let server = calculator();
+    let node = endpoint(&server).session_store(Arc::clone(&sessions));
+    let unknown = Session {
+        endpoint: node,
+        id: "0".repeat(32),
+    };
+    let mut waited = Vec::new();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        assert_eq!(ping(&unknown).await, StatusCode::SERVICE_UNAVAILABLE);
+        waited.push(begun.elapsed().as_secs());
+    }
+    assert_eq!(waited, [2, 0, 0]);
+    assert_eq!(sessions.asked.load(Ordering::Relaxed), 1);
+    // It is tried again, by one call alone, until it answers.
+    sessions.hangs.store(false, Ordering::Relaxed);
+    advance(Duration::from_secs(5)).await;
+    assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);
+    assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);
 }

@@ -1,12 +1,12 @@
 //! Records of sessions in a store.
 
-use std::{future::pending, sync::Arc};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use http::StatusCode;
 use oxmcp::{
     Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
-    store::{SessionRecord, SessionStore},
+    store::{SessionRecord, SessionStore, Setting, StoredSession},
 };
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::yield_now};
@@ -54,7 +54,7 @@ fn set_level(id: i64, level: &str) -> Value {
 
 /// What is kept of the level, and of subscriptions.
 async fn kept(sessions: &SharedSessions, session: &Session) -> (Value, usize) {
-    let record = sessions.load(&session.id).await.unwrap().unwrap();
+    let record = sessions.load(&session.id).await.unwrap().unwrap().record;
     (json!(record.log_level), record.subscribed.len())
 }
 
@@ -66,7 +66,7 @@ async fn a_record_keeps_no_more_of_initialize_than_its_session() {
     opening["params"]["clientInfo"]["icons"] = json!([{"src": "x".repeat(500_000)}]);
     let opened = send(&first, builder("POST"), opening.to_string()).await;
     let id = opened.headers()["mcp-session-id"].to_str().unwrap();
-    let record = sessions.load(id).await.unwrap().unwrap();
+    let record = sessions.load(id).await.unwrap().unwrap().record;
     assert!(record.initialize.get().len() < 16 << 10);
     // It is enough to go on with the session.
     let session = Session {
@@ -104,7 +104,7 @@ async fn a_write_while_a_session_ends_does_not_bring_it_back() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
-    sessions.pause.at(Act::Save);
+    sessions.pause.at(Act::Set);
     let late = async {
         sessions.pause.reached().await;
         let go = async {
@@ -126,7 +126,7 @@ async fn changes_of_a_session_are_stored_in_order() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
-    sessions.pause.at(Act::Save);
+    sessions.pause.at(Act::Set);
     let (one, two) = (set_level(1, "debug"), set_level(2, "error"));
     let later = async {
         sessions.pause.reached().await;
@@ -147,7 +147,7 @@ async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
     let (level, subscribe) = (set_level(1, "debug"), subscribe(2));
     // It goes away while the record is written,
-    sessions.pause.at(Act::Save);
+    sessions.pause.at(Act::Set);
     tokio::select! {
         biased;
         _ = session.post(&level) => panic!("it is not kept yet"),
@@ -210,15 +210,13 @@ async fn a_session_that_continues_at_another_node_keeps_its_age() {
     let server = calculator().logging().tool(idle("idle"));
     let node = || endpoint(&server).session_store(sessions.clone());
     let session = Session::open_in(&node(), LEGACY, json!({})).await;
-    let mut record = sessions.load(&session.id).await.unwrap().unwrap();
-    record.created = 7;
-    sessions.save(&session.id, record).await.unwrap();
+    let opened = sessions.load(&session.id).await.unwrap().unwrap();
     let moved = session.at(&node());
     json(moved.post(&set_level(1, "debug")).await).await;
-    let record = sessions.load(&session.id).await.unwrap().unwrap();
+    let record = sessions.load(&session.id).await.unwrap().unwrap().record;
     assert_eq!(
         (json!(record.log_level), record.created),
-        (json!("debug"), 7)
+        (json!("debug"), opened.record.created)
     );
 }
 
@@ -227,15 +225,23 @@ async fn a_store_that_panics_delays_no_request() {
     struct Panics;
 
     impl SessionStore for Panics {
-        async fn save(&self, _id: &str, _record: SessionRecord) -> Result<()> {
-            panic!("the store has a fault");
+        async fn create(&self, _: &str, _: SessionRecord, _: Duration) -> Result<bool> {
+            Ok(true)
         }
 
-        async fn load(&self, _id: &str) -> Result<Option<SessionRecord>> {
+        async fn load(&self, _: &str) -> Result<Option<StoredSession>> {
             Ok(None)
         }
 
-        async fn remove(&self, _id: &str) -> Result<()> {
+        async fn set(&self, _: &str, _: Setting) -> Result<Option<u64>> {
+            panic!("the store has a fault")
+        }
+
+        async fn touch(&self, _: &str, _: Duration) -> Result<Option<u64>> {
+            panic!("the store has a fault")
+        }
+
+        async fn remove(&self, _: &str) -> Result<()> {
             Ok(())
         }
     }
@@ -251,15 +257,23 @@ async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
     struct Stuck;
 
     impl SessionStore for Stuck {
-        async fn save(&self, _id: &str, _record: SessionRecord) -> Result<()> {
+        async fn create(&self, _: &str, _: SessionRecord, _: Duration) -> Result<bool> {
             pending().await
         }
 
-        async fn load(&self, _id: &str) -> Result<Option<SessionRecord>> {
+        async fn load(&self, _: &str) -> Result<Option<StoredSession>> {
             pending().await
         }
 
-        async fn remove(&self, _id: &str) -> Result<()> {
+        async fn set(&self, _: &str, _: Setting) -> Result<Option<u64>> {
+            pending().await
+        }
+
+        async fn touch(&self, _: &str, _: Duration) -> Result<Option<u64>> {
+            pending().await
+        }
+
+        async fn remove(&self, _: &str) -> Result<()> {
             pending().await
         }
     }

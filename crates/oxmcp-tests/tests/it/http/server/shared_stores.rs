@@ -1,16 +1,18 @@
 //! Stores that nodes share, and that a test can stop.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
-use bytes::Bytes;
 use oxmcp::{
     Error, Result,
     store::{
-        EventBatch, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
-        SessionStore,
+        Claim, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
+        SessionStore, Setting, StoredSession, StreamWrite,
     },
 };
 use tokio::sync::Notify;
@@ -20,7 +22,7 @@ use tokio::sync::Notify;
 pub(crate) enum Act {
     Append,
     After,
-    Save,
+    Set,
     Remove,
 }
 
@@ -64,17 +66,13 @@ pub(crate) struct SharedEvents {
 }
 
 impl EventStore for SharedEvents {
-    async fn append(&self, session: &str, stream: &str, data: Bytes) -> Result<u64> {
-        self.store.append(session, stream, data).await
-    }
-
-    async fn append_all(
+    async fn append(
         &self,
         session: &str,
         stream: &str,
-        events: EventBatch,
-    ) -> Result<Vec<u64>> {
-        let indexes = self.store.append_all(session, stream, events).await;
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        let indexes = self.store.append(session, stream, write).await;
         self.pause.pass(Act::Append).await;
         indexes
     }
@@ -85,8 +83,28 @@ impl EventStore for SharedEvents {
         found
     }
 
-    async fn end(&self, session: &str, stream: &str) -> Result<()> {
-        self.store.end(session, stream).await
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        self.store.watch(session, stream, index).await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        self.store.claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        self.store.renew(session, stream, epoch, lasts).await
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
@@ -94,7 +112,7 @@ impl EventStore for SharedEvents {
     }
 }
 
-/// Sessions in memory. It stands still before a record is kept or removed.
+/// Sessions in memory. It stands still before something is set in a record, and before one is removed.
 #[derive(Clone, Default)]
 pub(crate) struct SharedSessions {
     store: Arc<MemorySessionStore>,
@@ -106,17 +124,25 @@ pub(crate) struct SharedSessions {
 }
 
 impl SessionStore for SharedSessions {
-    async fn save(&self, id: &str, record: SessionRecord) -> Result<()> {
-        self.pause.pass(Act::Save).await;
-        self.store.save(id, record).await
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        self.store.create(id, record, lasts).await
     }
 
-    async fn load(&self, id: &str) -> Result<Option<SessionRecord>> {
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
         self.asked.lock().unwrap().push(id.to_owned());
         if self.is_away.load(Ordering::Relaxed) {
             return Err(Error::internal("the database is away"));
         }
         self.store.load(id).await
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        self.pause.pass(Act::Set).await;
+        self.store.set(id, setting).await
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        self.store.touch(id, lasts).await
     }
 
     async fn remove(&self, id: &str) -> Result<()> {

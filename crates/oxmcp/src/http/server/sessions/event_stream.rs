@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     http::server::{
-        endpoint::Settings,
+        endpoint::{Settings, StreamableHttp},
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
         response::ResponseBody,
     },
@@ -48,8 +48,8 @@ pub(super) struct StreamStart {
     pub(super) reply: Option<Reply>,
     /// Counts it among the streams of the endpoint.
     pub(super) counted: Option<TaskTrackerToken>,
-    /// Whether the session is saved once it ends.
-    pub(super) saves: bool,
+    /// The endpoint, where the session is saved once it ends.
+    pub(super) saves: Option<StreamableHttp>,
 }
 
 /// Begins a stream. `None` where there is one already that this would take the place of.
@@ -102,8 +102,8 @@ struct EventStream {
     replay_after: Option<u64>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
-    /// Whether the session is saved once all is sent.
-    saves: bool,
+    /// The endpoint, where the session is saved once all is sent.
+    saves: Option<StreamableHttp>,
     /// In how many silences in a row the reader took nothing of what there was.
     unread_silences: u32,
     /// How often it had taken something at the last silence.
@@ -212,8 +212,8 @@ impl EventStream {
 
     /// All was sent.
     async fn end(&mut self) {
-        if self.saves {
-            self.session.save();
+        if let Some(endpoint) = self.saves.take() {
+            endpoint.save(&self.session);
         }
         // A reader that comes before it has left gets the end of the stream here, and one that comes later from the store.
         loop {

@@ -52,7 +52,7 @@ pub(in crate::http::server) async fn get(
         taken: Vec::new(),
         reply: None,
         counted: Some(counted),
-        saves: false,
+        saves: None,
     };
     if parts.headers.contains_key(LAST_EVENT_ID) {
         let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
@@ -123,9 +123,7 @@ pub(in crate::http::server) async fn delete(
     let session = request.session.ok_or_else(|| no_session(None))?;
     session.begin_close();
     // It cannot be found from here on, though running handlers may finish.
-    if let Some(persistence) = session.persistence() {
-        persistence.remove(session.id()).await;
-    }
+    request.endpoint.remove_record(&session).await;
     request.endpoint.state.sessions.remove(&session);
     Ok(response::empty(StatusCode::NO_CONTENT))
 }

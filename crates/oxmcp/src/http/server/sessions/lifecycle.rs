@@ -116,16 +116,23 @@ impl Drop for UnopenedSession {
 }
 
 /// An endpoint that is not kept alive.
-struct WeakEndpoint {
+pub(super) struct WeakEndpoint {
     settings: Arc<Settings>,
     state: Weak<State>,
 }
 
 impl WeakEndpoint {
-    fn upgrade(self) -> Option<StreamableHttp> {
+    pub(super) fn of(endpoint: &StreamableHttp) -> Self {
+        Self {
+            settings: Arc::clone(&endpoint.settings),
+            state: Arc::downgrade(&endpoint.state),
+        }
+    }
+
+    pub(super) fn upgrade(&self) -> Option<StreamableHttp> {
         let state = self.state.upgrade()?;
         Some(StreamableHttp {
-            settings: self.settings,
+            settings: Arc::clone(&self.settings),
             state,
         })
     }
@@ -133,10 +140,7 @@ impl WeakEndpoint {
 
 /// Ends a session once either side closes it.
 fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
-    let weak = WeakEndpoint {
-        settings: Arc::clone(&endpoint.settings),
-        state: Arc::downgrade(&endpoint.state),
-    };
+    let weak = WeakEndpoint::of(endpoint);
     let closing = Arc::downgrade(session);
     session.connection().when_closing(Box::new(move || {
         if let (Some(endpoint), Some(session)) = (weak.upgrade(), closing.upgrade()) {
@@ -146,7 +150,7 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     }));
 }
 
-/// Expires idle sessions for as long as there are sessions.
+/// Expires idle sessions for as long as there are sessions, and keeps the records of those in use: a stream may be all that is.
 async fn sweep(endpoint: StreamableHttp) {
     let sessions = &endpoint.state.sessions;
     let idle = endpoint.settings.limits.http.session_idle;
@@ -154,12 +158,16 @@ async fn sweep(endpoint: StreamableHttp) {
     loop {
         let now = Instant::now();
         let mut next = after(now, idle);
-        let mut expired = Vec::new();
+        let (mut expired, mut in_use) = (Vec::new(), Vec::new());
         sessions.for_each(|session| match session.expires_at(idle) {
             Some(at) if at <= now => expired.push(Arc::clone(session)),
             Some(at) => next = next.min(at),
+            None if session.persistence().is_some_and(|it| it.is_due(interval)) => {
+                in_use.push(Arc::downgrade(session));
+            }
             None => {}
         });
+        endpoint.renew(in_use);
         for session in expired {
             expire(&endpoint, session);
         }
@@ -191,11 +199,8 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
         || session.persistence().is_some_and(Persistence::is_over);
     // What is stored may be that of another session, to which this one has given way.
-    if is_over
-        && !sessions.holds_other(&session)
-        && let Some(persistence) = session.persistence()
-    {
-        persistence.remove(session.id()).await;
+    if is_over && !sessions.holds_other(&session) {
+        endpoint.remove_record(&session).await;
     }
     sessions.remove(&session);
     let limit = connection.limits.drain;

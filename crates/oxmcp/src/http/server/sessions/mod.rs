@@ -12,12 +12,14 @@
 //! | `event_stream` | the task of one stream; resumption of those that go on |
 //! | `channel` | from that task to the response |
 //! | `persistence` | the record of a session in a store |
+//! | `nodes` | what nodes tell each other about sessions that several may have |
 //! | `restore` | sessions of other nodes, from their records |
 
 mod channel;
 mod event_stream;
 mod get;
 mod lifecycle;
+mod nodes;
 mod persistence;
 mod post;
 mod quota;

@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
-    persistence::kept_for,
     session::{Session, SessionGuard},
     streams::Purpose,
 };
@@ -112,9 +111,10 @@ async fn opened(
     if let Some(store) = &endpoint.settings.sessions
         && let Some(record) = params.and_then(|params| session.new_record(params))
     {
-        let lasts = kept_for(&endpoint.settings.limits);
         // It fails where the store panics.
-        let _ = session.create(Arc::clone(store), record, lasts).await;
+        let _ = endpoint
+            .create_record(&session, Arc::clone(store), record)
+            .await;
     }
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);
@@ -218,7 +218,7 @@ impl PostAnswer {
             taken,
             reply,
             counted: None,
-            saves: self.saves,
+            saves: self.saves.then(|| self.endpoint.clone()),
         };
         let settings = Arc::clone(&self.endpoint.settings);
         event_stream::begin(
@@ -232,9 +232,9 @@ impl PostAnswer {
 
     /// The same, once the session is saved.
     async fn saved(self) -> Response<ResponseBody> {
-        let session = Arc::clone(&*self.session);
+        let (session, endpoint) = (Arc::clone(&*self.session), self.endpoint.clone());
         let response = self.answer().await;
-        if let Some(saving) = Session::save(&session) {
+        if let Some(saving) = endpoint.save(&session) {
             let _ = saving.await;
         }
         response

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::task::AbortHandle;
-use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
+use tokio_util::task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken};
 
 use super::{
     quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
@@ -17,6 +17,7 @@ use super::{
 use crate::{
     limits::Limits,
     session::task::spawn,
+    store::hashed,
     sync::{Mutex, RwLock},
 };
 
@@ -24,12 +25,16 @@ use crate::{
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
+    /// The ids by their hashes, of the sessions of which other nodes may tell something.
+    by_hash: Mutex<HashMap<String, Arc<str>>>,
     /// All that there are, those included that are being opened, or closed.
     all: TaskTracker,
     quota: SessionQuota,
     eviction_queue: Arc<EvictionQueue>,
     /// The task that expires idle sessions.
     sweeper: Mutex<Option<AbortHandle>>,
+    /// The task that listens to other nodes.
+    listener: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl Sessions {
@@ -96,12 +101,28 @@ impl Sessions {
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
+    /// Lets a session be found by the hash of its id.
+    pub(super) fn index(&self, session: &Session) {
+        let (hash, id) = (hashed(session.id()), Arc::clone(session.id()));
+        self.by_hash.lock().insert(hash, id);
+    }
+
+    /// The session whose id has this hash.
+    pub(super) fn find_hashed(&self, hash: &str) -> Option<Arc<Session>> {
+        let id = self.by_hash.lock().get(hash).map(Arc::clone)?;
+        self.by_id.read().get(&id).map(Arc::clone)
+    }
+
     /// Takes a session out. Another of its id stays: a request that came before the end may have restored it from the store.
     pub(super) fn remove(&self, session: &Arc<Session>) {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
         if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
             by_id.remove(session.id());
+            let mut by_hash = self.by_hash.lock();
+            if !by_hash.is_empty() {
+                by_hash.remove(&hashed(session.id()));
+            }
         }
     }
 
@@ -137,6 +158,17 @@ impl Sessions {
         // One that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
             *sweeper = Some(spawn(sweep()).abort_handle());
+        }
+    }
+
+    /// Spawns the task that listens to other nodes, unless it runs.
+    pub(super) fn ensure_listener<F>(&self, listen: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut listener = self.listener.lock();
+        if listener.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
+            *listener = Some(AbortOnDropHandle::new(spawn(listen())));
         }
     }
 

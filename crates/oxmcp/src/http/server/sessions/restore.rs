@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{StatusCode, request::Parts};
 use oxmcp_protocol::{
     Method,
-    method::{self, Initialize, SetLevel, Subscribe},
+    method::{self, Initialize, SetLevel, Subscribe, Unsubscribe},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -30,7 +30,10 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::undriven::Reply,
+        sealing::random,
+        task::spawn,
     },
+    store::Setting,
     transport::{principal::Principal, traits::Frame},
 };
 
@@ -96,7 +99,43 @@ pub(in crate::http::server) async fn restore(
         let params = json!({"uri": uri});
         replay.request(Subscribe::NAME, &params).await;
     }
-    Ok(Some(session.open(endpoint)))
+    let session = session.open(endpoint);
+    endpoint.share(&session);
+    // Nothing was heard of what others have done since its record was loaded.
+    if let Some(persistence) = session.persistence() {
+        persistence.note_doubt();
+    }
+    Ok(Some(session))
+}
+
+/// Takes over what other nodes have set in a session, at once: what subscriptions the server agrees to here is its own affair.
+pub(super) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
+    let replay = Replay { session, caller };
+    for setting in settings {
+        // No other request may have the id.
+        let id = random::<16>().map(|it| format!("{:032x}", u128::from_be_bytes(it)));
+        let id = id.as_deref().ok();
+        let branch = match setting {
+            Setting::Initialized => {
+                replay.take(None, "notifications/initialized", &json!({}));
+                None
+            }
+            Setting::LogLevel(level) => replay.take(id, SetLevel::NAME, &json!({"level": level})),
+            Setting::Watch(uri) => replay.take(id, Subscribe::NAME, &json!({"uri": uri})),
+            Setting::Unwatch(uri) => replay.take(id, Unsubscribe::NAME, &json!({"uri": uri})),
+        };
+        if let Some(branch) = branch {
+            spawn(async move { answered(&branch).await });
+        }
+    }
+}
+
+/// Waits until a request is answered.
+async fn answered(branch: &Connection) {
+    let mut answer = Vec::new();
+    while !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
+        answer.clear();
+    }
 }
 
 /// The messages of a client once more, in a session that is being restored.
@@ -112,10 +151,7 @@ impl Replay<'_> {
         let Some(branch) = self.take(Some("again"), method, params) else {
             return false;
         };
-        let mut answer = Vec::new();
-        while !matches!(branch.outbox.reply(&mut answer).await, Reply::Last(_)) {
-            answer.clear();
-        }
+        answered(&branch).await;
         branch.failed_with().is_none()
     }
 

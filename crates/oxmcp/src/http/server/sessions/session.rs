@@ -8,7 +8,7 @@ use std::{
 
 use oxmcp_protocol::Revision;
 use serde_json::value::RawValue;
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
@@ -24,9 +24,9 @@ use crate::{
         connection::{Caller, Connection},
         driver::budget::Charge,
         sealing::random,
-        task::{after, spawn},
+        task::after,
     },
-    store::{AnySessionStore, SessionRecord, StoredSession},
+    store::SessionRecord,
     sync::Mutex,
     transport::principal::Principal,
 };
@@ -145,49 +145,15 @@ impl Session {
         self.persistence.get().map(|it| &**it)
     }
 
-    /// Keeps its record in a store, by which others have it too from here on, in a task of its own.
-    pub(super) fn create(
-        self: &Arc<Self>,
-        store: Arc<dyn AnySessionStore>,
-        record: SessionRecord,
-        lasts: Duration,
-    ) -> JoinHandle<()> {
-        let session = Arc::clone(self);
-        spawn(async move {
-            match store.create(&session.id, record.clone(), lasts).await {
-                Ok(true) => {
-                    let stored = StoredSession::new(record, 1);
-                    session.persist(Persistence::new(store, stored));
-                }
-                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
-                Err(error) => {
-                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
-                }
-            }
-        })
-    }
-
     /// Lets it be saved from here on.
     pub(super) fn persist(&self, persistence: Persistence) {
         // It is opened once.
         let _ = self.persistence.set(Box::new(persistence));
     }
 
-    /// Saves what it is now, in a task of its own: the client that has changed it may go away.
-    pub(super) fn save(self: &Arc<Self>) -> Option<JoinHandle<()>> {
-        let change = self.persistence()?.changed();
-        let session = Arc::clone(self);
-        Some(spawn(async move {
-            if let Some(persistence) = session.persistence() {
-                let settings = || session.settings();
-                persistence.save(&session.id, change, settings).await;
-            }
-        }))
-    }
-
     /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on
     /// elsewhere.
-    fn settings(&self) -> Option<SessionSettings> {
+    pub(super) fn settings(&self) -> Option<SessionSettings> {
         let settings = SessionSettings {
             initialized: self.peer.legacy_session().initialized_client().is_some(),
             log_level: self.peer.log_filter().level(),

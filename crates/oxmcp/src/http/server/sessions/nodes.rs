@@ -1,0 +1,244 @@
+//! Messages between nodes about sessions that several of them may have, and what each node does about them.
+
+use std::{
+    future::poll_fn,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use http::request::Parts;
+use serde::{Deserialize, Serialize};
+use tokio::{task::JoinHandle, time::sleep};
+
+use super::{
+    lifecycle::WeakEndpoint,
+    persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
+    restore::take_over,
+    session::Session,
+};
+use crate::{
+    http::server::{caller::lasting_caller, endpoint::StreamableHttp},
+    session::task::spawn,
+    store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed},
+};
+
+/// The topic of messages about sessions.
+const TOPIC: &str = "sessions";
+/// How long a node waits before it subscribes again.
+const RESUBSCRIBE: Duration = Duration::from_secs(1);
+
+/// How many records are renewed together.
+const RENEWED_AT_ONCE: usize = 32;
+
+/// What a node tells the others about a session, which is named by the hash of its id.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum News {
+    Over { session: String },
+    Changed { session: String, version: u64 },
+}
+
+impl StreamableHttp {
+    /// Keeps the record of a session in a store, by which others have it too from here on, in a task of its own.
+    pub(super) fn create_record(
+        &self,
+        session: &Arc<Session>,
+        store: Arc<dyn AnySessionStore>,
+        record: SessionRecord,
+    ) -> JoinHandle<()> {
+        let (session, endpoint) = (Arc::clone(session), self.clone());
+        spawn(async move {
+            match store.create(session.id(), record.clone(), UNUSED).await {
+                Ok(true) => {
+                    let stored = StoredSession::new(record, 1);
+                    session.persist(Persistence::new(store, stored));
+                    endpoint.share(&session);
+                }
+                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
+                Err(error) => {
+                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
+                }
+            }
+        })
+    }
+
+    /// Hears from here on what other nodes tell about a session.
+    pub(super) fn share(&self, session: &Session) {
+        if self.settings.bus.is_some() {
+            self.state.sessions.index(session);
+            self.listen_for_news();
+        }
+    }
+
+    /// Saves what a session is now and tells other nodes, in a task of its own: the client that has changed it may go away.
+    pub(super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
+        let change = session.persistence()?.changed();
+        let (session, endpoint) = (Arc::clone(session), self.clone());
+        Some(spawn(async move {
+            if let Some(persistence) = session.persistence() {
+                let settings = || session.settings();
+                let version = persistence.save(session.id(), change, settings).await;
+                if let Some(version) = version {
+                    let session = hashed(session.id());
+                    endpoint.tell(&News::Changed { session, version }).await;
+                }
+            }
+        }))
+    }
+
+    /// The session is over: its record is removed, and other nodes are told.
+    pub(super) async fn remove_record(&self, session: &Session) {
+        let Some(persistence) = session.persistence() else {
+            return;
+        };
+        if persistence.remove(session.id()).await {
+            let session = hashed(session.id());
+            self.tell(&News::Over { session }).await;
+        }
+    }
+
+    async fn tell(&self, news: &News) {
+        if let Some(bus) = &self.settings.bus
+            && let Ok(news) = serde_json::to_vec(news)
+        {
+            log(bus.publish(TOPIC, news.into()).await);
+        }
+    }
+
+    /// Listens for what other nodes tell about sessions, for as long as the endpoint is there.
+    fn listen_for_news(&self) {
+        let Some(bus) = self.settings.bus.clone() else {
+            return;
+        };
+        let weak = WeakEndpoint::of(self);
+        self.state.sessions.ensure_listener(|| async move {
+            loop {
+                let subscription = bus.subscribe(&[TOPIC]).await;
+                let Some(endpoint) = weak.upgrade() else {
+                    return;
+                };
+                match subscription {
+                    Ok(mut subscription) => {
+                        endpoint.doubt_all();
+                        drop(endpoint);
+                        while let Some(delivery) =
+                            poll_fn(|cx| subscription.as_mut().poll_next(cx)).await
+                        {
+                            let Some(endpoint) = weak.upgrade() else {
+                                return;
+                            };
+                            endpoint.take_delivery(&delivery);
+                        }
+                    }
+                    Err(error) => log(Err(error)),
+                }
+                sleep(RESUBSCRIBE).await;
+            }
+        });
+    }
+
+    fn take_delivery(&self, delivery: &Delivery) {
+        let Delivery::Message { message, .. } = delivery else {
+            return self.doubt_all();
+        };
+        let sessions = &self.state.sessions;
+        match serde_json::from_slice(message) {
+            Ok(News::Over { session }) => {
+                if let Some(session) = sessions.find_hashed(&session) {
+                    self.end_known(&session);
+                }
+            }
+            Ok(News::Changed { session, version }) => {
+                if let Some(session) = sessions.find_hashed(&session)
+                    && let Some(persistence) = session.persistence()
+                {
+                    persistence.note_version(version);
+                }
+            }
+            Err(_) => tracing::warn!("a message of another node is not understood"),
+        }
+    }
+
+    /// Ends a session that is over, as others know.
+    fn end_known(&self, session: &Arc<Session>) {
+        if let Some(persistence) = session.persistence() {
+            persistence.note_over();
+        }
+        session.begin_close();
+        self.state.sessions.remove(session);
+    }
+
+    /// Messages may have been lost: all sessions are looked at, and each of them before its next request.
+    fn doubt_all(&self) {
+        let mut doubtful = Vec::new();
+        self.state.sessions.for_each(|session| {
+            if let Some(persistence) = session.persistence() {
+                persistence.note_doubt();
+                doubtful.push(Arc::downgrade(session));
+            }
+        });
+        self.renew(doubtful);
+    }
+
+    /// Keeps the records of sessions, in the background, and ends those that are over.
+    pub(super) fn renew(&self, sessions: Vec<Weak<Session>>) {
+        if sessions.is_empty() {
+            return;
+        }
+        let endpoint = self.clone();
+        spawn(async move {
+            for some in sessions.chunks(RENEWED_AT_ONCE) {
+                let some = some.iter().filter_map(Weak::upgrade);
+                join_all(some.map(|session| endpoint.renew_one(session))).await;
+            }
+        });
+    }
+
+    async fn renew_one(&self, session: Arc<Session>) {
+        if let Some(persistence) = session.persistence() {
+            let lasts = kept_for(&self.settings.limits);
+            persistence.renew(session.id(), lasts).await;
+            if persistence.is_over() {
+                self.end_known(&session);
+            }
+        }
+    }
+
+    /// Keeps the record of a session that is used, in the background. Returns the task where a request must wait for it, since others
+    /// may have ended the session.
+    pub(in crate::http::server) fn keep(
+        &self,
+        session: &Arc<Session>,
+        parts: &Arc<Parts>,
+    ) -> Option<JoinHandle<()>> {
+        let persistence = session.persistence()?;
+        let is_doubtful = persistence.is_doubtful();
+        if !persistence.is_due(touch_interval(&self.settings.limits)) && !is_doubtful {
+            return None;
+        }
+        let (endpoint, session) = (self.clone(), Arc::clone(session));
+        let parts = Arc::clone(parts);
+        let kept = spawn(async move { endpoint.touch(&session, &parts).await });
+        is_doubtful.then_some(kept)
+    }
+
+    /// Touches the record of a session, takes over what others have set, for the caller of a request, and ends the session where it is
+    /// over.
+    async fn touch(&self, session: &Arc<Session>, parts: &Parts) {
+        let Some(persistence) = session.persistence() else {
+            return;
+        };
+        let lasts = kept_for(&self.settings.limits);
+        let budget = &self.state.budget;
+        persistence
+            .touch(session.id(), lasts, |settings| {
+                take_over(session, &lasting_caller(parts, budget), settings);
+                session.settings()
+            })
+            .await;
+        if persistence.is_over() {
+            self.end_known(session);
+        }
+    }
+}
