@@ -59,6 +59,7 @@
 mod client;
 #[cfg(feature = "server")]
 mod engine;
+#[cfg(feature = "server")]
 mod legacy;
 #[cfg(feature = "server")]
 mod memory;
