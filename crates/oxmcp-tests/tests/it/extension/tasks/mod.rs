@@ -6,6 +6,7 @@ mod leases;
 mod legacy;
 mod owners;
 mod questions;
+mod races;
 mod stores;
 
 use std::time::Duration;
