@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification, Revision,
-    SubscriptionFilter,
+    ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification,
+    OrderedMap, RawJson, Revision, SubscriptionFilter,
     method::{self, Row},
 };
 use serde::Serialize;
@@ -386,7 +386,9 @@ fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
 ///
 /// # Errors
 /// Where the notification is the protocol's own, or its params are no object.
-pub(crate) fn notification_params<N: Notification>(params: impl Serialize) -> Result<JsonObject> {
+pub(crate) fn notification_params<N: Notification>(
+    params: impl Serialize,
+) -> Result<OrderedMap<RawJson>> {
     let tables = [
         method::NOTIFICATIONS_TO_CLIENT,
         method::NOTIFICATIONS_TO_SERVER,
@@ -400,13 +402,13 @@ pub(crate) fn notification_params<N: Notification>(params: impl Serialize) -> Re
             "{name} is the protocol's own, and is sent by what it tells of; this sends notifications of extensions"
         )));
     }
-    match serde_json::to_value(params) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(Value::Null) => Ok(JsonObject::new()),
-        _ => Err(Error::misuse(format!(
-            "the params of {name} must be an object"
-        ))),
-    }
+    // Its members stay as they are written: a result of the same type is written so, too.
+    let written = RawJson::new(&params).ok();
+    let members = written.and_then(|written| match written.get() {
+        "null" => Some(OrderedMap::new()),
+        object => serde_json::from_str(object).ok(),
+    });
+    members.ok_or_else(|| Error::misuse(format!("the params of {name} must be an object")))
 }
 
 /// Sends a notification of an extension.
@@ -415,15 +417,18 @@ pub(crate) fn notification_params<N: Notification>(params: impl Serialize) -> Re
 pub(crate) async fn send_notification(
     connection: &Arc<Connection>,
     name: &'static str,
-    mut params: JsonObject,
+    mut params: OrderedMap<RawJson>,
     meta: JsonObject,
 ) -> Result<()> {
     if !meta.is_empty() {
-        let own = params
-            .entry("_meta")
-            .or_insert_with(|| JsonObject::new().into());
-        if let Value::Object(own) = own {
+        let own = params.get("_meta");
+        let own = own.map_or_else(
+            || Ok(JsonObject::new()),
+            |own| serde_json::from_str(own.get()),
+        );
+        if let Ok(mut own) = own {
             own.extend(meta);
+            params.insert("_meta", Value::Object(own).into());
         }
     }
     connection.notify(name, params).await

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use oxmcp_protocol::JsonObject;
+use oxmcp_protocol::{JsonObject, OrderedMap, RawJson};
 use serde_json::Value;
 use tokio::{sync::Notify, task::consume_budget};
 
@@ -57,11 +57,11 @@ pub(super) struct Due {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     name: &'static str,
-    params: Arc<JsonObject>,
+    params: Arc<OrderedMap<RawJson>>,
 }
 
 impl Event {
-    pub(super) fn new(name: &'static str, params: JsonObject) -> Self {
+    pub(super) fn new(name: &'static str, params: OrderedMap<RawJson>) -> Self {
         let params = Arc::new(params);
         Self { name, params }
     }
@@ -69,7 +69,7 @@ impl Event {
     /// Sends it, with this in its `_meta`.
     pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
         log_unsent(
-            send_notification(connection, self.name, JsonObject::clone(&self.params), meta).await,
+            send_notification(connection, self.name, OrderedMap::clone(&self.params), meta).await,
         );
     }
 }

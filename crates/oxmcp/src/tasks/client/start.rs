@@ -42,17 +42,13 @@ pub(super) async fn start(
         add_task(&mut request.params);
         asks = true;
     }
-    let answer = match answer(request, is_manual).await {
-        Err(error)
-            if has_core && !asks && is_required(&session, &request.params, &error).await? =>
-        {
-            add_task(&mut request.params);
-            asks = true;
-            answer(request, is_manual).await?
-        }
-        answer => answer?,
-    };
-    match answer {
+    let mut answered = answer(request, is_manual).await;
+    if has_core && !asks && is_refused(&answered) && is_required(&session, &request.params).await {
+        add_task(&mut request.params);
+        asks = true;
+        answered = answer(request, is_manual).await;
+    }
+    match answered? {
         CallAnswer::Extended(result) => extension_task(&session, &result),
         CallAnswer::Complete(result) if asks && has_task(result.json.as_bytes()) => {
             let created: CreateTaskResult = decode(CallTool::NAME, &result.json)?;
@@ -109,17 +105,27 @@ async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) 
     })
 }
 
-/// Whether a call was refused since its tool runs as a task only, which was not known.
-async fn is_required(session: &ClientSession, params: &[u8], error: &Error) -> Result<bool> {
-    let is_unknown = error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND;
-    let supports = &session.state().task_support;
-    if !is_unknown || supports.is_listed() {
-        return Ok(false);
+/// Whether a call was refused, perhaps since its tool runs as a task only. The first SDK for TypeScript says so by a result.
+fn is_refused(answered: &Result<CallAnswer>) -> bool {
+    match answered {
+        Ok(CallAnswer::Complete(result)) => {
+            let mut members = Text::checked(&result.json).members();
+            members.any(|(name, value)| name.is_str("isError") && value.get() == "true")
+        }
+        Ok(_) => false,
+        Err(error) => error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND,
     }
-    list_tools(session).await?;
+}
+
+/// Whether a tool runs as a task only, which was not known when it was called. Where that cannot be found out, the refusal stands.
+async fn is_required(session: &ClientSession, params: &[u8]) -> bool {
+    let supports = &session.state().task_support;
+    if supports.is_listed() || list_tools(session).await.is_err() {
+        return false;
+    }
     let tool = tool_name(params);
     let support = tool.and_then(|tool| supports.get(&tool));
-    Ok(support == Some(TaskSupport::Required))
+    support == Some(TaskSupport::Required)
 }
 
 /// Lists the tools, from which the session learns.

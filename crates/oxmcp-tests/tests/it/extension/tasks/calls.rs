@@ -67,7 +67,7 @@ async fn a_call_becomes_a_task_where_the_request_declares_it() {
 #[tokio::test(start_paused = true)]
 async fn a_call_becomes_a_task_when_its_time_is_over_and_not_before() {
     let after = Duration::from_secs(5);
-    for (takes, expected) in [(4999, "complete"), (5001, "task")] {
+    for (takes, expected) in [(4999, "complete"), (5000, "complete"), (5001, "task")] {
         let tool = Tool::new("nap", "Sleep", move || async move {
             tokio::time::sleep(Duration::from_millis(takes)).await;
             "slept"

@@ -7,6 +7,7 @@ mod leases;
 mod legacy;
 mod owners;
 mod questions;
+mod races;
 mod stores;
 mod takeover;
 #[cfg(unix)]

@@ -1,5 +1,10 @@
 //! Access to tasks, and subscriptions to their changes.
 
+use std::collections::BTreeMap;
+
+use oxmcp::{Error, JsonSchema, protocol::CallToolResult};
+use serde_json::value::RawValue;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -84,4 +89,81 @@ async fn who_listens_is_told_what_get_would_say() {
         state.remove("resultType");
     }
     assert_eq!(told, got);
+}
+
+/// The members of a task in the last message that came, as they stand in it.
+fn text_of(peer: &Peer, envelope: &str) -> BTreeMap<String, String> {
+    let line = peer.0.transcript().lines().next_back().unwrap();
+    let message = line.strip_prefix("<- ").unwrap();
+    let read = |text: &str| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text).unwrap();
+    let mut members = read(read(message)[envelope].get());
+    members.remove("_meta");
+    members.remove("resultType");
+    let members = members.into_iter();
+    members
+        .map(|(name, text)| (name, text.get().to_owned()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_is_told_each_state_byte_for_byte_as_get_says_it() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Sure {
+        sure: bool,
+    }
+    let works = Tool::new("works", "Work", |cx: RequestContext| async move {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        cx.progress(1).message("\u{e9} \"half\"\n").await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let Sure { sure } = cx.ask("sure", "Sure?").await?;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let result = CallToolResult::structured(&json!({"z": 1.50, "a": {"sure": sure}}));
+        result.map_err(|error| Error::internal(error.to_string()))
+    });
+    let fails = Tool::new("fails", "Fail", || async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Err::<String, _>(Error::invalid_params("no").with_data(json!({"z": 1, "a": 2})))
+    });
+    let waits = Tool::new("waits", "Wait", std::future::pending::<String>);
+    let server = server(works.task(TaskPolicy::Required))
+        .tool(fails.task(TaskPolicy::Required))
+        .tool(waits.task(TaskPolicy::Required));
+    let cases: [(&str, &[&str]); 3] = [
+        (
+            "works",
+            &["working", "input_required", "working", "completed"],
+        ),
+        ("fails", &["failed"]),
+        ("waits", &["cancelled"]),
+    ];
+    for (tool, statuses) in cases {
+        let (mut peer, mut listening) = (Peer::of(&server).await, Peer::of(&server).await);
+        let id = peer.begin(tool).await;
+        let listen = json!({"notifications": {"taskIds": [id]}});
+        let acknowledged = listening.ask("subscriptions/listen", listen).await;
+        assert!(acknowledged["params"].is_object(), "{acknowledged}");
+        if tool == "waits" {
+            peer.ask("tasks/cancel", json!({"taskId": id})).await;
+        }
+        for status in statuses {
+            let mut told = listening.0.receive().await.unwrap();
+            // The handler takes its answer, which is a change of its own.
+            let soon = Duration::from_secs(1);
+            while let Ok(next) = tokio::time::timeout(soon, listening.0.receive()).await {
+                told = next.unwrap();
+            }
+            assert_eq!(told["params"]["status"], *status, "{told}");
+            let state = peer.get(&id).await;
+            assert_eq!(text_of(&listening, "params"), text_of(&peer, "result"));
+            for key in state["inputRequests"]
+                .as_object()
+                .iter()
+                .flat_map(|it| it.keys())
+            {
+                let yes = json!({"action": "accept", "content": {"sure": true}});
+                let answer = json!({"taskId": id, "inputResponses": {key: yes}});
+                peer.ask("tasks/update", answer).await;
+            }
+        }
+    }
 }

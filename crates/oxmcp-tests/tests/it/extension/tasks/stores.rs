@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use oxmcp::{
+    protocol::TaskStatus,
     tasks::{MemoryTaskStore, StoredTask, TaskRecord, TaskStore},
     testing::task_store_contract,
 };
@@ -206,4 +207,35 @@ async fn a_result_without_room_fails_its_task() {
     assert!(message.contains("no memory left"), "{failed}");
     let id = peer.begin("short").await;
     peer.until(&id, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_tasks_run_at_once_and_one_more_is_refused() {
+    let (tool, open) = gated(TaskPolicy::Always);
+    let store = Arc::new(MemoryTaskStore::new().max_each(10_000));
+    let tasks = Tasks::new(Arc::clone(&store)).ttl(Duration::from_secs(60));
+    let server = Server::new("s", "1")
+        .extension(tasks.extension())
+        .tool(tool);
+    let mut peer = Peer::of(&server).await;
+    let mut ids = Vec::new();
+    for _ in 0..10_000 {
+        ids.push(peer.begin("report").await);
+    }
+    let refused = peer.ask("tools/call", json!({"name": "report"})).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("too many tasks"), "{refused}");
+    // They keep each other from nothing: none is lost, and none expires while it works.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    open.send(true).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for id in &ids {
+        let found = store.load(id).await.unwrap().unwrap();
+        assert_eq!(found.task.status, TaskStatus::Completed);
+    }
+    // Once they have expired there is room again.
+    tokio::time::sleep(Duration::from_secs(240)).await;
+    peer.begin("report").await;
+    let kept = store.list(None, None, 10_000).await.unwrap();
+    assert_eq!(kept.len(), 1);
 }

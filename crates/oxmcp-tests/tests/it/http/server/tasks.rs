@@ -107,6 +107,21 @@ async fn ask_modern(
     json(send(endpoint, of(request, who), message.to_string()).await).await
 }
 
+/// The ids whose changes somebody is told of that asks for these.
+async fn granted(endpoint: &impl Target, who: Option<&str>, ids: Value) -> Value {
+    let filter = json!({"notifications": {"taskIds": ids}});
+    let mut listen = modern(1, "subscriptions/listen", filter);
+    listen["params"]["_meta"][Meta::CLIENT_CAPABILITIES] = json!({"extensions": {ID: {}}});
+    let builder = of(modern_builder(&listen), who);
+    let mut events = Events::of(send(endpoint, builder, listen.to_string()).await);
+    loop {
+        let event = events.next().await.unwrap().data;
+        if event["method"] == "notifications/subscriptions/acknowledged" {
+            return event["params"]["notifications"]["taskIds"].clone();
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_task_is_its_owners_in_each_method_of_each_era() {
     let endpoint = StreamableHttp::from(office(&Tasks::in_memory()));
@@ -140,6 +155,9 @@ async fn a_task_is_its_owners_in_each_method_of_each_era() {
                 assert_eq!(refused["error"], *one, "{who:?} {method}");
             }
         }
+        // Nor is anybody granted a subscription to them.
+        let ids: Vec<_> = tasks.iter().map(|(_, _, new)| new).collect();
+        assert_eq!(granted(&endpoint, who, json!(ids)).await, json!([new]));
         let own = client.ask("tasks/get", json!({"taskId": old})).await;
         assert_eq!(own["result"]["status"], "working");
         let own = ask_modern(&endpoint, who, "tasks/get", json!({"taskId": new})).await;

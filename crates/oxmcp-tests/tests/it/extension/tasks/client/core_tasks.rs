@@ -93,6 +93,38 @@ async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refusal_may_be_a_result_that_says_that_the_tool_failed() {
+    let refusal = || {
+        let content = json!([{"type": "text", "text": "MCP error -32601: it requires a task"}]);
+        json!({"content": content, "isError": true})
+    };
+    for (support, is_called_again) in [("required", true), ("optional", false)] {
+        let mut office = legacy(client(), capabilities()).await;
+        let call = office.call();
+        office.answer("tools/call", refusal()).await;
+        office.answer("tools/list", tools(support)).await;
+        if is_called_again {
+            let request = office.answer("tools/call", made()).await;
+            assert_eq!(request["params"]["task"], json!({}));
+            office.answer("tasks/get", task("completed")).await;
+            office.answer("tasks/result", report()).await;
+        }
+        assert_eq!(call.await.unwrap().unwrap().is_error, !is_called_again);
+        // A tool that fails is looked for no more.
+        let call = tokio::spawn(office.session.call_tool("other", ()).into_future());
+        office.answer("tools/call", refusal()).await;
+        assert!(call.await.unwrap().unwrap().is_error);
+        office.silence().await;
+    }
+    // Where the list cannot be got, the refusal stands.
+    let mut office = legacy(client(), capabilities()).await;
+    let call = office.call();
+    office.answer("tools/call", refusal()).await;
+    office.refuse("tools/list", -32603).await;
+    assert!(call.await.unwrap().unwrap().is_error);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_task_asks_are_requests_while_its_result_is_waited_for() {
     let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({"sure": true})) });
     let mut office = legacy(client, capabilities()).await;

@@ -7,6 +7,7 @@ use oxmcp::{
     tasks::{AsTask, ResumeTask, TaskPolicy, TaskReference, TaskTool, Tasks},
     testing,
 };
+use tokio::sync::watch;
 
 use super::*;
 
@@ -97,6 +98,30 @@ async fn a_task_whose_handle_is_dropped_goes_on_and_is_found_again() {
     assert!(task.state().is_none());
     assert_eq!(task.structured::<String>().await.unwrap(), "sure: true");
     assert_eq!(task.id(), Some(reference.task_id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_client_dies_while_it_is_asked_is_resumed_elsewhere() {
+    for revision in [Revision::LATEST, Revision::V2025_11_25] {
+        let server = server();
+        let (ask, mut is_asked) = watch::channel(false);
+        let silent = client().on_elicit(move |_: ElicitFormParams| {
+            ask.send_replace(true);
+            std::future::pending::<Accept<Value>>()
+        });
+        let connecting = testing::connect(&server).client(&silent);
+        let session = connecting.revision(revision).await.unwrap();
+        let task = session.call_tool("delete", ()).as_task().await.unwrap();
+        let stored = json!(task.reference());
+        is_asked.wait_for(|it| *it).await.unwrap();
+        drop((task, session));
+        let sure = sure();
+        let connecting = testing::connect(&server).client(&sure);
+        let session = connecting.revision(revision).await.unwrap();
+        let task = session.resume_task(&read(&stored)).unwrap();
+        let result = task.result().await.unwrap();
+        assert_eq!(text(&result), "sure: true", "{revision}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

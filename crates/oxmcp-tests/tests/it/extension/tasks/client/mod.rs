@@ -3,6 +3,8 @@
 mod core_tasks;
 mod handles;
 mod hostile;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod restarts;
 mod waiting;
 
 use std::future::IntoFuture;
