@@ -195,7 +195,7 @@ mod tests {
         for id in &ids {
             in_flight.enter(id, &Arc::new(Context::default())).unwrap();
         }
-        in_flight.drain();
+        in_flight.refuse_new();
         let mut settled = Box::pin(in_flight.settled());
         for id in &ids {
             assert!(settled.as_mut().now_or_never().is_none());

@@ -165,10 +165,9 @@ async fn child() {
         answer(&mut peer, &request, listed).await;
     }
     let grown = high_water() - before;
-    assert!(
-        grown < 2 * (LIMIT >> 10),
-        "{grown} KiB more than {before} KiB"
-    );
+    // The script of the server is in this process, too, and keeps all that it has said.
+    let most = 4 * (LIMIT >> 10);
+    assert!(grown < most, "{grown} KiB more than {before} KiB");
 }
 
 #[cfg(target_os = "linux")]

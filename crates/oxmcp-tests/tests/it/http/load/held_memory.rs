@@ -23,7 +23,7 @@ const BUDGET_KIB: usize = 24 << 10;
 /// What the allocator and the runtime take beside: buffers of connections, and what is parsed.
 const SLACK_KIB: usize = 24 << 10;
 /// How long the answer of the tool is: longer than what the kernel keeps of an answer.
-const ANSWER: usize = 12 << 20;
+const ANSWER: usize = 4 << 20;
 /// Stands before the address in the output of the server.
 const ADDRESS: &str = "serves ";
 
