@@ -20,12 +20,12 @@ struct Number {
 }
 
 /// A tool that asks for a number, and tells what it got.
-fn asking(heard: mpsc::UnboundedSender<u32>) -> Tool {
+fn asking(heard: mpsc::Sender<u32>) -> Tool {
     let tool = Tool::new("choose", "Choose", move |cx: RequestContext| {
         let heard = heard.clone();
         async move {
             let Number { number } = cx.ask("number", "Which?").await?;
-            heard.send(number).unwrap();
+            heard.try_send(number).unwrap();
             Ok::<_, oxmcp::Error>(number.to_string())
         }
     });
@@ -46,7 +46,7 @@ fn answer(id: &str, key: &str, number: usize) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_answers_to_one_question_at_once_one_counts() {
-    let (tell, mut heard) = mpsc::unbounded_channel();
+    let (tell, mut heard) = mpsc::channel(8);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;
     for _ in 0..20 {
@@ -76,7 +76,7 @@ async fn complete(tasks: TaskControl, id: String) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right() {
-    let (tell, _heard) = mpsc::unbounded_channel();
+    let (tell, _heard) = mpsc::channel(8);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;
     for _ in 0..50 {
@@ -121,7 +121,7 @@ async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn whoever_asks_while_a_task_changes_sees_it_before_or_after() {
-    let (tell, _heard) = mpsc::unbounded_channel();
+    let (tell, _heard) = mpsc::channel(8);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;
     let id = peer.begin("choose").await;

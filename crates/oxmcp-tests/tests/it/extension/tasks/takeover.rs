@@ -382,7 +382,8 @@ fn another_release_fails_the_task() {
     let new_step = |ledger: &Ledger| stepping(ledger, &["one", "new", "two", "three"], "");
     let shorter = |ledger: &Ledger| stepping(ledger, &["one"], "");
     let live = |ledger: &Ledger| stepping(ledger, OLD, "").task_live();
-    let cases: [(&dyn Fn(&Ledger) -> Tool, &str); 6] = [
+    type Release<'a> = &'a dyn Fn(&Ledger) -> Tool;
+    let cases: [(Release<'_>, &str); 6] = [
         (&gone, "has no tool \"work\" any more"),
         (&plain, "has no tool \"work\" any more"),
         (&other_order, "it has come to \"two\" instead of \"one\""),
