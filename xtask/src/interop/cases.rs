@@ -235,6 +235,17 @@ const BAKERY: &[&str] = &[
     "--fail", "burn", "{}", "it is burnt",
 ];
 
+/// The task of `server-everything`, which takes seconds.
+#[rustfmt::skip]
+const RESEARCH: &[&str] = &[
+    "--call", "simulate-research-query", r#"{"topic":"tea"}"#, "Research Report: tea",
+    "--ask", "simulate-research-query", r#"{"topic":"python","ambiguous":true}"#,
+    r#"[{"action":"accept","content":{"interpretation":"snake"}}]"#,
+    "python (snake)",
+    "--held", "simulate-research-query", r#"{"topic":"tea"}"#, "Synthesizing", "Research Report: tea",
+    "--cancelled", "simulate-research-query", r#"{"topic":"tea"}"#,
+];
+
 /// A tool that adds another.
 #[rustfmt::skip]
 const GROWING: &[&str] = &[
@@ -387,6 +398,8 @@ const FILESYSTEM_SERVER: &str =
 
 /// What a client says that follows a task, answers its questions and cancels it.
 const TASK_EXTENSION: &[&str] = &["\"tasks/get\"", "\"tasks/update\"", "\"tasks/cancel\""];
+/// The same in 2025-11-25, where the answers go another way.
+const CORE_TASKS: &[&str] = &["\"tasks/get\"", "\"tasks/result\"", "\"tasks/cancel\""];
 
 /// Servers of the first two revisions cannot ask the user; legacy ones of the Python SDKs take no subscriptions or no log level;
 /// and a legacy one of the TypeScript SDK 2.x has no sessions, in which it could ask.
@@ -401,7 +414,9 @@ pub(crate) const SERVERS: &[Server] = &[
     server("python-2-server", "2026-07-28", Python2, &[PY2_SERVER], &[CALCULATOR, TRACE, FEATURES, NEWS, QUESTIONS]),
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
     server("tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER], &[FOLLOW, BAKERY]).that_says(TASK_EXTENSION),
+    server("tasks-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[FOLLOW, RESEARCH]).that_says(CORE_TASKS),
     server("http-tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER, "http", "{port}"], &[FOLLOW, BAKERY]).over(Http).that_says(TASK_EXTENSION),
+    server("http-tasks-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[FOLLOW, RESEARCH]).over(Http).that_says(CORE_TASKS),
     server("http-typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Http),
     server("http-typescript-1.22-server", "2025-06-18", Node, &[TS1_SERVER, "sdk-2025-06-18", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
     server("http-typescript-1.32-server", "2025-11-25", Node, &[TS1_SERVER, "@modelcontextprotocol/sdk", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS, QUESTIONS]).over(Http),
