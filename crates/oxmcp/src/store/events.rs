@@ -13,7 +13,7 @@ use crate::error::Result;
 /// A session has streams, one for each request that is answered by one and one for what belongs to no request. The
 /// events of a stream are counted from 1, without gaps. Streams are named by session: the same name in two sessions is two
 /// streams, and nothing of one session is ever given to another. Names of sessions are secrets of their clients: keep streams
-/// under [a hash](super::hashed) of them. The endpoint gives 64 letters, digits and hyphens at most as the name of a stream.
+/// under [a hash](super::hashed()) of them. The endpoint gives 64 letters, digits and hyphens at most as the name of a stream.
 ///
 /// A store may purge: a session's oldest events first, and it must then say so in [`after`](Self::after). It need not
 /// keep anything once the session is forgotten. Several handles to one store may be at work at once: what one has returned from, all see.

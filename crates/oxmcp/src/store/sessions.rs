@@ -23,7 +23,7 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 /// a node sees that others have made some. Several handles to one store may be at work at once: what one has returned from, all see.
 ///
 /// A record expires by the store's own clock, unless it is [touched](Self::touch). Ids of sessions are secrets of their
-/// clients: keep records under [a hash](super::hashed) of them. The endpoint asks for none that does not look like one: 32
+/// clients: keep records under [a hash](super::hashed()) of them. The endpoint asks for none that does not look like one: 32
 /// hexadecimal digits, or where it was told to make others, up to 200 visible ASCII characters.
 /// See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 ///

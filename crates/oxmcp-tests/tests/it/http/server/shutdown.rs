@@ -135,16 +135,17 @@ async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
         let endpoint = endpoint(&server).session_store(Slow::default());
         let endpoint = mount.serve(&endpoint.limits(limits)).await;
         let open = initialize(LEGACY, json!({})).to_string();
-        let mut opened = 0;
-        for _ in 0..12 {
+        let mut refused = 0;
+        for _ in 0..100 {
             let response = send(&endpoint, builder("POST"), open.clone()).await;
-            if response.status() == StatusCode::OK {
-                opened += 1;
-            } else {
+            if response.status() != StatusCode::OK {
                 assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+                refused += 1;
             }
+            // As many as are open may be about to end; that takes as long as the store is waited for.
+            assert!(server.sessions().count() <= 6);
         }
-        assert_eq!((opened, server.sessions().count()), (6, 6));
+        assert!(refused > 0);
     }
 }
 
