@@ -69,9 +69,6 @@ impl Guard {
             }
         }
         let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
-        if let Some(deadline) = self.deadline(&principal) {
-            parts.extensions.insert(deadline);
-        }
         parts.extensions.insert(principal);
         Ok(())
     }
@@ -132,7 +129,7 @@ impl Guard {
     }
 
     /// When the streams of a request end that last longer than it.
-    fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
+    pub(super) fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
         let skew = self.stream_skew?;
         let token = principal.token()?;
         let left = token.expires.map(|it| it.plus(skew).seconds_since(now()));

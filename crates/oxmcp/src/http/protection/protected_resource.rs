@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use http::Uri;
+use http::{Uri, request::Parts};
 use oxmcp_auth::{
     AuthError, ScopeSet, Secret,
     dpop::{ProofVerifier, ReplayCache},
@@ -16,6 +16,7 @@ use oxmcp_auth::{
 };
 
 use super::{
+    deadline::StreamDeadline,
     fetch::{Clients, Waiting},
     guard::{Guard, Verify},
 };
@@ -337,6 +338,12 @@ impl ProtectedResource {
         guard
             .as_ref()
             .map_err(|error| Error::misuse(format!("the endpoint cannot be protected: {error}")))
+    }
+
+    /// When a stream ends that an admitted request opens, or keeps open.
+    pub(in crate::http) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
+        let principal = parts.extensions.get()?;
+        self.guard().ok()?.deadline(principal)
     }
 }
 

@@ -328,6 +328,14 @@ impl StreamableHttp {
         sse
     }
 
+    /// Whether requests must bear a token.
+    pub(super) fn is_protected(&self) -> bool {
+        #[cfg(feature = "auth")]
+        return self.settings.protected.is_some();
+        #[cfg(not(feature = "auth"))]
+        return false;
+    }
+
     /// The id of a session that a request opens.
     ///
     /// # Errors

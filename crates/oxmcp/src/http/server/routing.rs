@@ -41,10 +41,7 @@ use crate::{
 };
 #[cfg(feature = "auth")]
 use crate::{
-    http::{
-        protection::{ProtectedResource, StreamDeadline},
-        server::caller::caller,
-    },
+    http::{protection::ProtectedResource, server::caller::caller},
     server::ServerRole,
 };
 
@@ -108,10 +105,10 @@ where
     if endpoint.has_sse() && is_2024(&parts) {
         return Box::pin(endpoint.sse().respond(parts, body)).await;
     }
-    // A modern subscription gets the same deadline where its message is known.
+    // A modern subscription gets its deadline where its message is known.
     let listens = parts.method == HttpMethod::GET;
-    let deadline: Option<StreamDeadline> = parts.extensions.get().filter(|_| listens).cloned();
-    let response = Box::pin(respond(endpoint, Arc::new(parts), body)).await?;
+    let deadline = listens.then(|| resource.stream_deadline(&parts)).flatten();
+    let response = respond(endpoint, Arc::new(parts), body).await?;
     Ok(response.map(|body| body.until(deadline.as_ref())))
 }
 
@@ -180,15 +177,18 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
     })
 }
 
-/// Validates the head of a request.
+/// Validates the head of a request, or what is left of that where it had to bear a token.
 ///
 /// # Errors
 /// How it is refused.
 fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
-    let policy = &endpoint.settings.policy;
-    policy.check().map_err(|error| misconfigured(&error))?;
+    if !endpoint.is_protected() {
+        let policy = &endpoint.settings.policy;
+        policy.check().map_err(|error| misconfigured(&error))?;
+        validation::check_access(policy, parts)?;
+    }
     let limit = endpoint.settings.limits.http.max_body_bytes;
-    validation::check_head(policy, limit, parts)?;
+    validation::check_head(limit, parts)?;
     if endpoint.state.closing.is_set() {
         return Err(response::closing());
     }

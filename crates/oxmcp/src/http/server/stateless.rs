@@ -25,8 +25,6 @@ use tokio::{
 };
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-#[cfg(feature = "auth")]
-use crate::http::protection::StreamDeadline;
 use crate::{
     error::Error,
     http::server::{
@@ -70,7 +68,10 @@ pub(super) fn begin(
         return Err(response::refuse(StatusCode::NOT_FOUND, listen, &why));
     }
     #[cfg(feature = "auth")]
-    let deadline: Option<StreamDeadline> = listen.and_then(|_| parts.extensions.get()).cloned();
+    let deadline = listen.and_then(|_| {
+        let resource = endpoint.settings.protected.as_ref();
+        resource.and_then(|it| it.stream_deadline(&parts))
+    });
     let caller = if listen.is_some() {
         lasting_caller(&parts, &endpoint.state.budget)
     } else {

@@ -334,6 +334,13 @@ impl LegacySse {
         }
     }
 
+    /// When a stream ends that a request opens, or keeps open.
+    #[cfg(feature = "auth")]
+    fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
+        let resource = self.settings.protected.as_ref()?;
+        resource.stream_deadline(parts)
+    }
+
     /// The session of a message, by the head of its request.
     fn inbox(&self, parts: &Parts) -> Result<(SseInbox, ServerSession), Refused> {
         let id = session_id(parts.uri.query())?;
@@ -341,8 +348,8 @@ impl LegacySse {
         let found = self.sessions.find(id, principal);
         let found = found.ok_or_else(unknown)?;
         #[cfg(feature = "auth")]
-        if let Some(newer) = parts.extensions.get() {
-            self.sessions.extend(id, newer);
+        if let Some(newer) = self.stream_deadline(parts) {
+            self.sessions.extend(id, &newer);
         }
         if validation::is_json(&parts.headers) {
             return Ok(found);
@@ -378,7 +385,7 @@ impl LegacySse {
             return Err(validation::Refusal::no_stream().into());
         }
         #[cfg(feature = "auth")]
-        let deadline: Option<StreamDeadline> = parts.extensions.get().cloned();
+        let deadline = self.stream_deadline(&parts);
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));

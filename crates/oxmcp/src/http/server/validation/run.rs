@@ -1,4 +1,4 @@
-//! Order of the checks. Each endpoint begins with [`check_access`]. The transport of 2024-11-05 makes no other check of this room:
+//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one looks at the token then. The transport of 2024-11-05 makes no other check of this room:
 //! `sse_2024/service.rs` has those of its POSTs and GETs.
 
 use http::{HeaderMap, request::Parts};
@@ -28,16 +28,11 @@ pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> R
     require(Check::Origin, access::origin(policy, parts))
 }
 
-/// Checks where a request comes from, and whether its body, of at most `limit` bytes, is worth reading.
+/// Checks whether the body of a request, of at most `limit` bytes, is worth reading. Where it comes from was checked before.
 ///
 /// # Errors
 /// How it is refused.
-pub(in crate::http::server) fn check_head(
-    policy: &Policy,
-    limit: usize,
-    parts: &Parts,
-) -> Result<(), Refusal> {
-    check_access(policy, parts)?;
+pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result<(), Refusal> {
     require(Check::HttpMethod, head::http_method(parts))?;
     require(Check::ContentType, head::content_type(parts))?;
     require(Check::Accept, head::accept(parts))?;

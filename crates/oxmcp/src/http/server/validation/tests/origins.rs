@@ -164,7 +164,7 @@ fn the_host_is_named_once() {
 #[test]
 fn media_types_are_ranges_and_have_parameters() {
     let check = |sent: Sent| {
-        check_head(&Policy::default(), LIMIT, &sent.parts())
+        check_head(LIMIT, &sent.parts())
             .err()
             .map(|refusal| refusal.check)
     };

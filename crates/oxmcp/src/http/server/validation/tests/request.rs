@@ -67,7 +67,8 @@ impl Sent {
     /// Climbs, at the endpoint of a server.
     pub(super) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
         let parts = self.parts();
-        check_head(&Policy::default(), LIMIT, &parts)?;
+        check_access(&Policy::default(), &parts)?;
+        check_head(LIMIT, &parts)?;
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
         let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
