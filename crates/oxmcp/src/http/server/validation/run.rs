@@ -1,5 +1,5 @@
-//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one looks at the token then. The transport of 2024-11-05 makes no other check of this room:
-//! `sse_2024/service.rs` has those of its POSTs and GETs.
+//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one looks at the token then. The transport of
+//! 2024-11-05 makes no other check of this room: `sse_2024/service.rs` has those of its POSTs and GETs.
 
 use http::{HeaderMap, request::Parts};
 use oxmcp_json::Cursor;
