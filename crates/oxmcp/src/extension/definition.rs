@@ -8,6 +8,8 @@ use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "http-server")]
+use crate::extension::handlers::Republished;
 use crate::{
     debug::opaque_debug,
     extension::{
@@ -57,6 +59,8 @@ pub struct Extension {
     /// The requests and notifications that this side sends.
     pub(super) sent: Vec<VersionedName>,
     pub(super) listen_keys: Vec<FilterKey>,
+    #[cfg(feature = "http-server")]
+    pub(super) republished: Vec<Republished>,
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
     pub(super) headers: Vec<MirroredHeader>,
@@ -96,6 +100,8 @@ impl Extension {
             notifications: Vec::new(),
             sent: Vec::new(),
             listen_keys: Vec::new(),
+            #[cfg(feature = "http-server")]
+            republished: Vec::new(),
             result_types: Vec::new(),
             meta_keys: Vec::new(),
             headers: Vec::new(),
@@ -449,6 +455,42 @@ impl Extension {
             key: key.into(),
             grant: Arc::new(grant),
         });
+        self
+    }
+
+    /// For servers of many nodes, which a [`Server::bus`](crate::Server::bus) connects: makes the params with which a node notifies
+    /// its subscriptions to a value, where another node has published something for that under the key. It looks the value up in what
+    /// the nodes share; `None` tells nothing. Nodes tell each other no more than that there is something new, so what changes often is
+    /// told with its newest state, and after messages of the bus were lost everything is that somebody has subscribed to.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, protocol::{JsonObject, Notification}};
+    ///
+    /// struct Entered;
+    /// impl Notification for Entered {
+    ///     const NAME: &'static str = "notifications/com.example/rooms/entered";
+    ///     type Params = JsonObject;
+    /// }
+    ///
+    /// let rooms = Extension::new("com.example/rooms")
+    ///     .listen_key("com.example/rooms")
+    ///     .republishes::<Entered, _>("com.example/rooms", |room| async move {
+    ///         // … look up in the database who is in the room …
+    ///         Some(JsonObject::from_iter([("room".to_owned(), room)]))
+    ///     });
+    /// # let _ = rooms;
+    /// ```
+    #[cfg(feature = "http-server")]
+    #[must_use]
+    pub fn republishes<N: Notification, F>(
+        mut self,
+        key: impl Into<String>,
+        params: impl Fn(Value) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Option<N::Params>> + Send + 'static,
+    {
+        self.republished.push(Republished::new::<N, F>(key.into(), params));
         self
     }
 

@@ -11,6 +11,8 @@ use oxmcp_protocol::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+#[cfg(feature = "http-server")]
+use crate::extension::handlers::Republished;
 use crate::{
     error::{Error, Result},
     extension::{
@@ -174,6 +176,13 @@ impl Extensions {
     #[cfg(feature = "server")]
     pub(crate) fn has_listen_key(&self, key: &str) -> bool {
         self.key(key).is_some()
+    }
+
+    /// How what is published under a key at one node is told at others.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn republished(&self, key: &str) -> Option<&Republished> {
+        let mut all = self.all.iter().flat_map(|extension| &extension.republished);
+        all.find(|it| it.key == key)
     }
 
     fn key(&self, key: &str) -> Option<(&Extension, &FilterKey)> {

@@ -1,5 +1,7 @@
 //! MCP server: a handle to its features, its settings and its sessions.
 
+#[cfg(feature = "http-server")]
+use std::sync::OnceLock;
 use std::{
     fmt,
     sync::{Arc, Weak},
@@ -11,6 +13,8 @@ use oxmcp_protocol::{CacheHint, Icon, Implementation, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "http-server")]
+use crate::server::subscriptions::BusMember;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -97,6 +101,9 @@ struct Inner {
     clients: ClientCache,
     /// The subscriptions of requests that have a connection each.
     listens: Arc<Listens>,
+    /// The bus by which its nodes tell each other what changes.
+    #[cfg(feature = "http-server")]
+    bus_member: OnceLock<BusMember>,
 }
 
 impl Server {
@@ -111,6 +118,8 @@ impl Server {
             inline: Arc::new(InlineExecution::new()),
             clients: ClientCache::default(),
             listens: Arc::default(),
+            #[cfg(feature = "http-server")]
+            bus_member: OnceLock::new(),
         }))
     }
 
@@ -418,6 +427,19 @@ impl Server {
         &self.0.changes
     }
 
+    /// A client has connected, or subscribes, within the current runtime: it is notified of changes.
+    pub(super) fn connected(&self) {
+        self.0.changes.connected();
+        #[cfg(feature = "http-server")]
+        self.hear_nodes();
+    }
+
+    /// The bus by which its nodes tell each other what changes, where there is one.
+    #[cfg(feature = "http-server")]
+    pub(super) fn bus_member(&self) -> &OnceLock<BusMember> {
+        &self.0.bus_member
+    }
+
     /// The same server with more features, for the builder methods. One that is there already is a mistake while the server
     /// is built.
     pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
@@ -528,7 +550,7 @@ impl Server {
     /// Adds the connection of a session, which is notified of changes from now on.
     pub(crate) fn add_connection(&self, connection: &Arc<Connection>) {
         self.0.connections.lock().push(Arc::downgrade(connection));
-        self.0.changes.connected();
+        self.connected();
     }
 
     /// Removes a connection that has ended, and all others that are gone.

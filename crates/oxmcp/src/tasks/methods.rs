@@ -32,7 +32,8 @@ impl Tasks {
     #[must_use]
     pub fn extension(&self) -> Extension {
         let modern = Revision::LATEST..;
-        legacy::add_methods(Extension::new(ID))
+        let shared = Arc::new(self.for_server());
+        let extension = legacy::add_methods(Extension::new(ID))
             .requires_client()
             .result_type(RESULT_TYPE)
             .method::<GetTask, _>(modern.clone(), get)
@@ -43,7 +44,13 @@ impl Tasks {
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name")
             .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
-            .state(Arc::new(self.for_server()))
+            .state(Arc::clone(&shared));
+        #[cfg(feature = "http-server")]
+        let extension = extension.republishes::<TaskChanged, _>(LISTEN_KEY, move |id| {
+            let tasks = Arc::clone(&shared);
+            async move { tasks.load(id.as_str()?).await.ok()?.map(|it| TaskState::of(&it.task)) }
+        });
+        extension
     }
 }
 

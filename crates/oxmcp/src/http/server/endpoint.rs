@@ -19,7 +19,7 @@ use crate::{
         validation::{self, Policy},
     },
     limits::Limits,
-    server::Server,
+    server::{ChangeBus, Server},
     session::{driver::budget::Budget, panics::catch_panic, task::Latch},
     store::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
@@ -186,12 +186,24 @@ impl StreamableHttp {
         self
     }
 
-    /// What the nodes that share a [session store](Self::session_store) tell each other by: that a session is over, or has changed.
-    /// Without one a node finds that out by itself, but late: as often as a 64th of
-    /// [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
+    /// What nodes tell each other by.
+    ///
+    /// - Changes: what one tells of its lists and resources, the clients of all are notified of, in every revision and over every
+    ///   transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
+    /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed. Without a bus a node
+    ///   finds that out by itself, but late: as often as a 64th of [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
     #[must_use]
     pub fn bus(mut self, bus: impl Bus) -> Self {
-        self.set().bus = Some(any_bus(bus));
+        let bus = any_bus(bus);
+        let changes = ChangeBus::new(Arc::clone(&bus));
+        if let Some(server) = &self.settings.server {
+            server.join(&changes);
+        }
+        let settings = self.set();
+        let choose = Arc::clone(&settings.choose);
+        settings.choose =
+            Arc::new(move |parts| choose(parts).inspect(|server| server.join(&changes)));
+        settings.bus = Some(bus);
         self
     }
 
