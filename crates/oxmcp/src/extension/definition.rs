@@ -1,5 +1,7 @@
 //! [`Extension`], the builder of what one side does for an extension.
 
+#[cfg(feature = "server")]
+use std::time::Duration;
 use std::{any::Any, ops::RangeBounds, sync::Arc};
 
 #[cfg(feature = "server")]
@@ -10,6 +12,8 @@ use serde_json::Value;
 
 #[cfg(feature = "http-server")]
 use crate::extension::handlers::Republished;
+#[cfg(feature = "server")]
+use crate::session::task::BoxFuture;
 use crate::{
     debug::opaque_debug,
     extension::{
@@ -31,6 +35,10 @@ pub(super) const REVISION: &str = "revision";
 
 /// Whether a peer may declare a revision of an extension.
 type RevisionCheck = Arc<dyn Fn(Option<&str>) -> bool + Send + Sync>;
+
+/// What is done before a process ends, within a time.
+#[cfg(feature = "server")]
+type ShutdownHook = Arc<dyn Fn(Duration) -> BoxFuture<()> + Send + Sync>;
 
 /// What an extension needs of its own side.
 #[derive(Clone)]
@@ -70,6 +78,9 @@ pub struct Extension {
     pub(super) accepted: Option<RevisionCheck>,
     /// The first revision of the protocol that has it as a part of its own.
     pub(super) core_from: Option<Revision>,
+    /// What is done before the process ends.
+    #[cfg(feature = "server")]
+    pub(super) on_shutdown: Option<ShutdownHook>,
     /// What its code shares.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
@@ -108,6 +119,8 @@ impl Extension {
             requirements: Vec::new(),
             accepted: None,
             core_from: None,
+            #[cfg(feature = "server")]
+            on_shutdown: None,
             state: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -224,6 +237,29 @@ impl Extension {
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
         self.state = Some(state);
+        self
+    }
+
+    /// For servers: says what is to be done when the process shuts down, for what runs on without a request. It is called by
+    /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the endpoint that serves the server, and by
+    /// [`Server::run`](crate::Server::run) over standard input and output when its client is gone, in a task of its own, and is
+    /// waited for within [`Limits::drain`](crate::Limits::drain), which it is given.
+    ///
+    /// ```
+    /// use oxmcp::Extension;
+    ///
+    /// let queue = Extension::new("com.example/queue").on_shutdown(|_drain| async {
+    ///     // … give back what was taken from the queue …
+    /// });
+    /// # let _ = queue;
+    /// ```
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn on_shutdown<F>(mut self, hook: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.on_shutdown = Some(Arc::new(move |drain| Box::pin(hook(drain))));
         self
     }
 
@@ -490,7 +526,8 @@ impl Extension {
     where
         F: Future<Output = Option<N::Params>> + Send + 'static,
     {
-        self.republished.push(Republished::new::<N, F>(key.into(), params));
+        self.republished
+            .push(Republished::new::<N, F>(key.into(), params));
         self
     }
 

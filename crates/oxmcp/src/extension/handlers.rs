@@ -3,12 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use oxmcp_json::Text;
-#[cfg(feature = "http-server")]
-use oxmcp_protocol::{OrderedMap, RawJson};
 use oxmcp_protocol::{
     Method, Notification, Payload, Revision,
     internal::{encode_payload, into_text},
 };
+#[cfg(feature = "http-server")]
+use oxmcp_protocol::{OrderedMap, RawJson};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -1,7 +1,11 @@
 //! The extensions of a server or a client, and the notifications that are sent for them.
 
+#[cfg(feature = "server")]
+use std::time::Duration;
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "server")]
+use futures_util::future::join_all;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification,
@@ -24,6 +28,8 @@ use crate::{
         task::BoxFuture,
     },
 };
+#[cfg(feature = "server")]
+use crate::{logged::Logged, session::panics};
 
 /// The extensions of a server or a client, which do not contradict each other nor the protocol.
 #[derive(Clone, Default)]
@@ -170,6 +176,16 @@ impl Extensions {
             }
         }
         Ok(granted)
+    }
+
+    /// Does what is to be done before the process ends.
+    #[cfg(feature = "server")]
+    pub(crate) async fn shut_down(&self, drain: Duration) {
+        let hooks = self.all.iter().filter_map(|it| it.on_shutdown.as_ref());
+        let hooks = hooks.map(|hook| panics::catch(hook(drain)));
+        for panic in join_all(hooks).await.into_iter().filter_map(Result::err) {
+            tracing::error!(panic = %Logged(panic.text()), "an extension panicked while the process shuts down");
+        }
     }
 
     /// Whether one of them has this key of filters.

@@ -10,9 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
-#[cfg(feature = "auth")]
-use futures_util::FutureExt;
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use http::{Response, StatusCode};
 use oxmcp_protocol::{
     ErrorCode, Method, Revision,
@@ -33,7 +31,7 @@ use crate::{
         caller::{caller, lasting_caller},
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
-        response::{self, Refused, ResponseBody},
+        response::{self, COME_BACK, Refused, ResponseBody},
         watched_body::EventSource,
     },
     server::ServerRole,
@@ -219,12 +217,23 @@ impl StatelessAnswer {
                     self.connection.in_flight().refuse_new();
                 }
                 () = reached(self.cut_at) => {
-                    self.connection.abandon();
-                    self.last = Some(Last::Nothing);
+                    self.last = Some(self.cut());
                     return true;
                 }
                 () = silence.as_mut() => return false,
             }
+        }
+    }
+
+    /// Answers what still runs with an error: the time of the endpoint is over.
+    fn cut(&mut self) -> Last {
+        self.connection.end_drain();
+        let reply = self.connection.outbox.reply(&mut self.buffer);
+        let reply = reply.now_or_never();
+        self.connection.abandon();
+        match reply {
+            Some(Reply::Last(last)) => last,
+            _ => Last::Nothing,
         }
     }
 
@@ -236,6 +245,10 @@ impl StatelessAnswer {
         let mut out = Vec::new();
         encode(&mut out, &self.buffer);
         self.buffer.clear();
+        if self.last.is_some() && self.cut_at.take().is_some() {
+            // Other nodes go on.
+            out.extend_from_slice(COME_BACK);
+        }
         (!out.is_empty()).then(|| out.into())
     }
 

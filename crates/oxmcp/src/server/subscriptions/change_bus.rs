@@ -18,7 +18,7 @@ use super::Topics;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    logged::Logged,
+    logged::{Logged, metrics},
     session::task::spawn_on,
     store::{AnyBus, Delivery},
     sync::Mutex,
@@ -185,6 +185,7 @@ impl ChangeBus {
     }
 
     fn note_gap(&self) {
+        metrics::bus_gap();
         let hearers: Vec<_> = {
             let hearers = self.hearers.lock();
             hearers.values().map(|it| Arc::clone(&it.hears)).collect()

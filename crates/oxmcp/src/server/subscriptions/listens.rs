@@ -106,7 +106,9 @@ impl Listens {
         for listen in listens {
             consume_budget().await;
             for (key, asked) in &listen.topics.lists.other {
-                let values = asked.as_array().map_or(slice::from_ref(asked), Vec::as_slice);
+                let values = asked
+                    .as_array()
+                    .map_or(slice::from_ref(asked), Vec::as_slice);
                 published.extend(values.iter().map(|it| (key.clone(), it.to_string())));
             }
             let due = listen.topics.clone();
