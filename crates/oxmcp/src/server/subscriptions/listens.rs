@@ -108,7 +108,7 @@ impl Listens {
             for (key, asked) in &listen.topics.lists.other {
                 let values = asked
                     .as_array()
-                    .map_or(slice::from_ref(asked), Vec::as_slice);
+                    .map_or_else(|| slice::from_ref(asked), Vec::as_slice);
                 published.extend(values.iter().map(|it| (key.clone(), it.to_string())));
             }
             let due = listen.topics.clone();
