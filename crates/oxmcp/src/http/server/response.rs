@@ -84,8 +84,12 @@ struct Expiring {
     deadline: StreamDeadline,
 }
 
+/// Tells the client to come back, to another node or to one that has restarted by then: many clients try it twice and no more.
+pub(super) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
+
 /// Tells the client to come back at once.
-pub(super) const COME_BACK: &[u8] = b"retry: 100\n\n";
+#[cfg(feature = "auth")]
+const COME_BACK: &[u8] = b"retry: 100\n\n";
 
 /// How often a stream is looked at whose end is put off.
 #[cfg(feature = "auth")]

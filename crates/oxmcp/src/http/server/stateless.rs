@@ -31,7 +31,7 @@ use crate::{
         caller::{caller, lasting_caller},
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
-        response::{self, COME_BACK, Refused, ResponseBody},
+        response::{self, COME_BACK_LATER, Refused, ResponseBody},
         watched_body::EventSource,
     },
     server::ServerRole,
@@ -247,7 +247,7 @@ impl StatelessAnswer {
         self.buffer.clear();
         if self.last.is_some() && self.cut_at.take().is_some() {
             // Other nodes go on.
-            out.extend_from_slice(COME_BACK);
+            out.extend_from_slice(COME_BACK_LATER);
         }
         (!out.is_empty()).then(|| out.into())
     }

@@ -108,7 +108,7 @@ async fn streams_end_with_the_time_after_which_to_come_back() {
     let streams = [text(session.get().await), text(listening)];
     let (texts, ()) = join!(join_all(streams), endpoint.close());
     for text in texts {
-        assert!(text.ends_with("\n\nretry: 100\n\n"), "{text}");
+        assert!(text.ends_with("\n\nretry: 2000\n\n"), "{text}");
     }
 }
 

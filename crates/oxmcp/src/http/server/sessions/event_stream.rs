@@ -19,7 +19,7 @@ use crate::{
     http::server::{
         endpoint::{Settings, StreamableHttp},
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
-        response::{COME_BACK, ResponseBody},
+        response::{COME_BACK_LATER, ResponseBody},
     },
     session::{
         connection::Connection,
@@ -233,7 +233,7 @@ impl EventStream {
         }
         if self.purpose == Purpose::Standing {
             // Another node may go on.
-            self.send_to_reader(COME_BACK.into()).await;
+            self.send_to_reader(COME_BACK_LATER.into()).await;
         }
         if let Some(reader) = self.reader.take() {
             let stall = self.settings.limits.http.stall;
