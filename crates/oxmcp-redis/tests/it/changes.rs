@@ -37,7 +37,8 @@ async fn told(peer: &mut ScriptedPeer) -> String {
     let message = timeout(PATIENCE, peer.receive()).await;
     let message: Value = message.expect("nothing comes").unwrap();
     let uri = message["params"]["uri"].as_str();
-    uri.or(message["method"].as_str()).unwrap().to_owned()
+    let told = uri.or_else(|| message["method"].as_str());
+    told.unwrap().to_owned()
 }
 
 async fn until_subscribed(redis: &server::Server, count: usize) {
