@@ -1,4 +1,7 @@
-//! Display of untrusted text: in log lines, and cut to a length.
+//! Display of untrusted text: in log lines, and cut to a length. Beside it in `logged/`: metrics.
+
+#[cfg(feature = "server")]
+pub(crate) mod metrics;
 
 use std::{
     borrow::Cow,

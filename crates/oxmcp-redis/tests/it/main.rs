@@ -6,6 +6,7 @@
 )]
 
 mod bus;
+mod changes;
 mod connecting;
 mod events;
 mod losses;

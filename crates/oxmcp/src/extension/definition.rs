@@ -1,5 +1,7 @@
 //! [`Extension`], the builder of what one side does for an extension.
 
+#[cfg(feature = "server")]
+use std::time::Duration;
 use std::{any::Any, ops::RangeBounds, sync::Arc};
 
 #[cfg(feature = "server")]
@@ -8,6 +10,10 @@ use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "http-server")]
+use crate::extension::handlers::Republished;
+#[cfg(feature = "server")]
+use crate::session::task::BoxFuture;
 use crate::{
     debug::opaque_debug,
     extension::{
@@ -29,6 +35,10 @@ pub(super) const REVISION: &str = "revision";
 
 /// Whether a peer may declare a revision of an extension.
 type RevisionCheck = Arc<dyn Fn(Option<&str>) -> bool + Send + Sync>;
+
+/// What is done before a process ends, within a time.
+#[cfg(feature = "server")]
+type ShutdownHook = Arc<dyn Fn(Duration) -> BoxFuture<()> + Send + Sync>;
 
 /// What an extension needs of its own side.
 #[derive(Clone)]
@@ -57,6 +67,8 @@ pub struct Extension {
     /// The requests and notifications that this side sends.
     pub(super) sent: Vec<VersionedName>,
     pub(super) listen_keys: Vec<FilterKey>,
+    #[cfg(feature = "http-server")]
+    pub(super) republished: Vec<Republished>,
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
     pub(super) headers: Vec<MirroredHeader>,
@@ -66,6 +78,9 @@ pub struct Extension {
     pub(super) accepted: Option<RevisionCheck>,
     /// The first revision of the protocol that has it as a part of its own.
     pub(super) core_from: Option<Revision>,
+    /// What is done before the process ends.
+    #[cfg(feature = "server")]
+    pub(super) on_shutdown: Option<ShutdownHook>,
     /// What its code shares.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
@@ -96,12 +111,16 @@ impl Extension {
             notifications: Vec::new(),
             sent: Vec::new(),
             listen_keys: Vec::new(),
+            #[cfg(feature = "http-server")]
+            republished: Vec::new(),
             result_types: Vec::new(),
             meta_keys: Vec::new(),
             headers: Vec::new(),
             requirements: Vec::new(),
             accepted: None,
             core_from: None,
+            #[cfg(feature = "server")]
+            on_shutdown: None,
             state: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -218,6 +237,29 @@ impl Extension {
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
         self.state = Some(state);
+        self
+    }
+
+    /// For servers: says what is to be done when the process shuts down, for what runs on without a request. It is called by
+    /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the endpoint that serves the server, and by
+    /// [`Server::run`](crate::Server::run) over standard input and output when its client is gone, in a task of its own, and is
+    /// waited for within [`Limits::drain`](crate::Limits::drain), which it is given.
+    ///
+    /// ```
+    /// use oxmcp::Extension;
+    ///
+    /// let queue = Extension::new("com.example/queue").on_shutdown(|_drain| async {
+    ///     // … give back what was taken from the queue …
+    /// });
+    /// # let _ = queue;
+    /// ```
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn on_shutdown<F>(mut self, hook: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.on_shutdown = Some(Arc::new(move |drain| Box::pin(hook(drain))));
         self
     }
 
@@ -449,6 +491,43 @@ impl Extension {
             key: key.into(),
             grant: Arc::new(grant),
         });
+        self
+    }
+
+    /// For servers of many nodes, which a [`Server::bus`](crate::Server::bus) connects: makes the params with which a node notifies
+    /// its subscriptions to a value, where another node has published something for that under the key. It looks the value up in what
+    /// the nodes share; `None` tells nothing. Nodes tell each other no more than that there is something new, so what changes often is
+    /// told with its newest state, and after messages of the bus were lost everything is that somebody has subscribed to.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, protocol::{JsonObject, Notification}};
+    ///
+    /// struct Entered;
+    /// impl Notification for Entered {
+    ///     const NAME: &'static str = "notifications/com.example/rooms/entered";
+    ///     type Params = JsonObject;
+    /// }
+    ///
+    /// let rooms = Extension::new("com.example/rooms")
+    ///     .listen_key("com.example/rooms")
+    ///     .republishes::<Entered, _>("com.example/rooms", |room| async move {
+    ///         // … look up in the database who is in the room …
+    ///         Some(JsonObject::from_iter([("room".to_owned(), room)]))
+    ///     });
+    /// # let _ = rooms;
+    /// ```
+    #[cfg(feature = "http-server")]
+    #[must_use]
+    pub fn republishes<N: Notification, F>(
+        mut self,
+        key: impl Into<String>,
+        params: impl Fn(Value) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Option<N::Params>> + Send + 'static,
+    {
+        self.republished
+            .push(Republished::new::<N, F>(key.into(), params));
         self
     }
 

@@ -7,6 +7,8 @@ use oxmcp_protocol::{
     Method, Notification, Payload, Revision,
     internal::{encode_payload, into_text},
 };
+#[cfg(feature = "http-server")]
+use oxmcp_protocol::{OrderedMap, RawJson};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -237,6 +239,51 @@ impl ServedNotification {
 pub(super) struct FilterKey {
     pub(super) key: String,
     pub(super) grant: Grant,
+}
+
+/// The notification of a node's own subscriptions of what another node has published under a key.
+#[cfg(feature = "http-server")]
+#[derive(Clone)]
+pub(crate) struct Republished {
+    pub(super) key: String,
+    pub(crate) name: &'static str,
+    pub(super) params: Republish,
+}
+
+#[cfg(feature = "http-server")]
+type Republish = Arc<dyn Fn(Value) -> BoxFuture<Option<OrderedMap<RawJson>>> + Send + Sync>;
+
+#[cfg(feature = "http-server")]
+impl Republished {
+    pub(super) fn new<N: Notification, F>(
+        key: String,
+        params: impl Fn(Value) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Option<N::Params>> + Send + 'static,
+    {
+        let params = move |value| -> BoxFuture<Option<OrderedMap<RawJson>>> {
+            let params = params(value);
+            Box::pin(async move {
+                let written = RawJson::new(&params.await?).ok();
+                let members = written.and_then(|it| serde_json::from_str(it.get()).ok());
+                if members.is_none() {
+                    tracing::error!(notification = N::NAME, "its params must be an object");
+                }
+                members
+            })
+        };
+        Self {
+            key,
+            name: N::NAME,
+            params: Arc::new(params),
+        }
+    }
+
+    /// The params for a value, where there is anything to tell.
+    pub(crate) async fn params(&self, value: Value) -> Option<OrderedMap<RawJson>> {
+        (self.params)(value).await
+    }
 }
 
 /// A header of HTTP that repeats a member of a method's params.

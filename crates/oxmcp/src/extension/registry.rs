@@ -1,7 +1,11 @@
 //! The extensions of a server or a client, and the notifications that are sent for them.
 
+#[cfg(feature = "server")]
+use std::time::Duration;
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "server")]
+use futures_util::future::join_all;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification,
@@ -11,6 +15,8 @@ use oxmcp_protocol::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+#[cfg(feature = "http-server")]
+use crate::extension::handlers::Republished;
 use crate::{
     error::{Error, Result},
     extension::{
@@ -22,6 +28,8 @@ use crate::{
         task::BoxFuture,
     },
 };
+#[cfg(feature = "server")]
+use crate::{logged::Logged, session::panics};
 
 /// The extensions of a server or a client, which do not contradict each other nor the protocol.
 #[derive(Clone, Default)]
@@ -170,10 +178,27 @@ impl Extensions {
         Ok(granted)
     }
 
+    /// Does what is to be done before the process ends.
+    #[cfg(feature = "server")]
+    pub(crate) async fn shut_down(&self, drain: Duration) {
+        let hooks = self.all.iter().filter_map(|it| it.on_shutdown.as_ref());
+        let hooks = hooks.map(|hook| panics::catch(hook(drain)));
+        for panic in join_all(hooks).await.into_iter().filter_map(Result::err) {
+            tracing::error!(panic = %Logged(panic.text()), "an extension panicked while the process shuts down");
+        }
+    }
+
     /// Whether one of them has this key of filters.
     #[cfg(feature = "server")]
     pub(crate) fn has_listen_key(&self, key: &str) -> bool {
         self.key(key).is_some()
+    }
+
+    /// How what is published under a key at one node is told at others.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn republished(&self, key: &str) -> Option<&Republished> {
+        let mut all = self.all.iter().flat_map(|extension| &extension.republished);
+        all.find(|it| it.key == key)
     }
 
     fn key(&self, key: &str) -> Option<(&Extension, &FilterKey)> {

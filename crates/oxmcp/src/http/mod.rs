@@ -7,6 +7,7 @@
 //! | [`LegacySse`] | `http-server` | the same for clients that know no transport but that of 2024-11-05 |
 //! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`Serving`] | `http-server` | an address that is served |
+//! | [`HealthCheck`] | `http-server` | whether an endpoint lives, and is ready: services to mount |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
 //! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, and what tells clients where to get them |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
@@ -49,8 +50,8 @@ pub use client::{
 pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]
 pub use server::{
-    LegacySse, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter, StreamableHttp,
-    StreamableSession,
+    HealthCheck, LegacySse, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter,
+    StreamableHttp, StreamableSession,
 };
 
 #[cfg(feature = "http-server")]

@@ -52,6 +52,8 @@ pub use resource::{
 };
 pub use server::{Server, WeakServer};
 pub use session::ServerSession;
+#[cfg(feature = "http-server")]
+pub(crate) use subscriptions::ChangeBus;
 pub(crate) use tool::StoredCall;
 pub use tool::attribute::tool;
 pub use tool::{

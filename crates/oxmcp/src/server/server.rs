@@ -1,5 +1,10 @@
 //! MCP server: a handle to its features, its settings and its sessions.
 
+#[cfg(feature = "http-server")]
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 use std::{
     fmt,
     sync::{Arc, Weak},
@@ -11,11 +16,14 @@ use oxmcp_protocol::{CacheHint, Icon, Implementation, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "http-server")]
+use crate::server::subscriptions::BusMember;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     extension::{Extension, IntoMethodResult, MethodArguments},
     limits::Limits,
+    logged::metrics,
     server::{
         dispatch::ClientCache,
         features::{FeatureStates, Features, PAGE_SIZE, Registered},
@@ -97,6 +105,12 @@ struct Inner {
     clients: ClientCache,
     /// The subscriptions of requests that have a connection each.
     listens: Arc<Listens>,
+    /// The bus by which its nodes tell each other what changes.
+    #[cfg(feature = "http-server")]
+    bus_member: OnceLock<BusMember>,
+    /// Whether an HTTP endpoint serves it.
+    #[cfg(feature = "http-server")]
+    has_endpoint: AtomicBool,
 }
 
 impl Server {
@@ -111,6 +125,10 @@ impl Server {
             inline: Arc::new(InlineExecution::new()),
             clients: ClientCache::default(),
             listens: Arc::default(),
+            #[cfg(feature = "http-server")]
+            bus_member: OnceLock::new(),
+            #[cfg(feature = "http-server")]
+            has_endpoint: AtomicBool::new(false),
         }))
     }
 
@@ -418,6 +436,19 @@ impl Server {
         &self.0.changes
     }
 
+    /// A client has connected, or subscribes, within the current runtime: it is notified of changes.
+    pub(super) fn connected(&self) {
+        self.0.changes.connected();
+        #[cfg(feature = "http-server")]
+        self.hear_nodes();
+    }
+
+    /// The bus by which its nodes tell each other what changes, where there is one.
+    #[cfg(feature = "http-server")]
+    pub(super) fn bus_member(&self) -> &OnceLock<BusMember> {
+        &self.0.bus_member
+    }
+
     /// The same server with more features, for the builder methods. One that is there already is a mistake while the server
     /// is built.
     pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
@@ -528,16 +559,48 @@ impl Server {
     /// Adds the connection of a session, which is notified of changes from now on.
     pub(crate) fn add_connection(&self, connection: &Arc<Connection>) {
         self.0.connections.lock().push(Arc::downgrade(connection));
-        self.0.changes.connected();
+        metrics::sessions(1);
+        self.connected();
     }
 
     /// Removes a connection that has ended, and all others that are gone.
     pub(super) fn remove_connection(&self, ended: &Arc<Connection>) {
         let ended = Arc::downgrade(ended);
-        self.0
-            .connections
-            .lock()
+        let mut connections = self.0.connections.lock();
+        let before = connections.len();
+        connections
             .retain(|connection| connection.strong_count() > 0 && !connection.ptr_eq(&ended));
+        let removed = before - connections.len();
+        drop(connections);
+        if let Ok(removed @ 1..) = i64::try_from(removed) {
+            metrics::sessions(-removed);
+        }
+    }
+
+    /// Whether there are clients here, or may be: those of an HTTP endpoint need no session.
+    pub(super) fn serves_others(&self) -> bool {
+        let has_sessions = !self.connections().is_empty();
+        #[cfg(feature = "http-server")]
+        return has_sessions || self.0.has_endpoint.load(Ordering::Relaxed);
+        #[cfg(not(feature = "http-server"))]
+        has_sessions
+    }
+
+    /// An HTTP endpoint serves it, which shuts it down.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn note_endpoint(&self) {
+        self.0.has_endpoint.store(true, Ordering::Relaxed);
+    }
+
+    /// Does what is to be done before the process ends. Cancel safe: it goes on.
+    pub(crate) async fn shut_down(&self) {
+        let server = self.clone();
+        let shutting_down = spawn(async move {
+            let features = server.features().clone();
+            features.extensions.shut_down(features.limits.drain).await;
+        });
+        // A runtime that ends takes it along.
+        let _ = shutting_down.await;
     }
 
     /// Pings the client of a session that was just opened, where that is wanted.

@@ -426,7 +426,8 @@ impl Server {
 
     /// Connects to a client and serves it until it disconnects. What runs then may finish within
     /// [`Limits::drain`](crate::Limits::drain) and is answered with an error else, and every answer is written while the client
-    /// takes it, within [`Limits::flush`](crate::Limits::flush).
+    /// takes it, within [`Limits::flush`](crate::Limits::flush). Over standard input and output the process ends then: tasks that
+    /// still run are handed over to others, and extensions [shut down](crate::Extension::on_shutdown).
     ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and where the connection breaks.
@@ -434,10 +435,14 @@ impl Server {
     /// # Cancel safety
     /// When the future is dropped, the session is closed in the background.
     pub async fn run(&self, transport: impl Transport) -> Result<()> {
+        let ends_process = transport.ends_process();
         let session = self.connect(transport).await?;
         let close = CloseOnDrop(&session);
         let result = session.wait().await;
         drop(close);
+        if ends_process && !self.serves_others() {
+            self.shut_down().await;
+        }
         result
     }
 }

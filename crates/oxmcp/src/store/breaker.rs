@@ -9,6 +9,7 @@ use tokio::{
 
 use crate::{
     error::{Error, Result},
+    logged::metrics,
     sync::Mutex,
 };
 
@@ -19,37 +20,70 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// The breaker of one store: once it has not answered in time it is not asked for a while, and then by one call alone, until it
 /// answers. A request waits for a store that hangs once, and no more.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    /// The name of the store.
+    store: &'static str,
+    state: Mutex<State>,
+}
+
 #[derive(Debug, Default)]
-pub(super) struct Breaker(Mutex<Option<Instant>>);
+struct State {
+    /// When a store may be asked again that has not answered.
+    reopens: Option<Instant>,
+    health: StoreHealth,
+}
+
+/// What is known of a store by how it was when it was asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StoreHealth {
+    /// It has never answered yet.
+    #[default]
+    Unknown,
+    Answers,
+    Fails,
+}
 
 impl Breaker {
+    pub(super) fn new(store: &'static str) -> Self {
+        Self {
+            store,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn health(&self) -> StoreHealth {
+        self.state.lock().health
+    }
+
     /// Waits for an answer of the store, within bounds. Cancel safe if the answer is.
     pub(super) async fn call<T>(
         &self,
         answer: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         self.check()?;
+        let begun = Instant::now();
         let answer = select! {
             biased;
             answer = answer => answer,
             // Made when it is polled first: a store in memory answers at once, and needs no timer.
             () = async { sleep(PATIENCE).await } => {
-                self.open();
+                self.open(begun);
                 return Err(Error::timeout(format!(
                     "the store has not answered within {PATIENCE:?}, and is not asked for {PAUSE:?}"
                 )));
             }
         };
         // An error is an answer, too.
-        self.close();
+        self.close(begun, answer.as_ref().err());
         answer
     }
 
     /// # Errors
     /// Where the store is not asked now.
     fn check(&self) -> Result<()> {
-        let mut until = self.0.lock();
-        let Some(reopens) = *until else {
+        let mut state = self.state.lock();
+        let Some(reopens) = state.reopens else {
             return Ok(());
         };
         let now = Instant::now();
@@ -59,18 +93,48 @@ impl Breaker {
             ));
         }
         // This call tries it; others do not until that is over.
-        *until = Some(now + PATIENCE);
+        state.reopens = Some(now + PATIENCE);
         Ok(())
     }
 
-    fn open(&self) {
-        *self.0.lock() = Some(Instant::now() + PAUSE);
-        tracing::warn!("a store does not answer, and is not asked for {PAUSE:?}");
+    fn open(&self, begun: Instant) {
+        let store = self.store;
+        metrics::store_asked(store, begun.elapsed(), Some("timeout"));
+        let mut state = self.state.lock();
+        state.reopens = Some(Instant::now() + PAUSE);
+        state.note(store, false);
+        drop(state);
+        tracing::warn!(
+            store,
+            "a store does not answer, and is not asked for {PAUSE:?}"
+        );
     }
 
-    fn close(&self) {
-        if self.0.lock().take().is_some() {
-            tracing::info!("a store answers again");
+    fn close(&self, begun: Instant, error: Option<&Error>) {
+        let store = self.store;
+        // One that refuses what it is asked is there.
+        let failed = error.is_some_and(|error| !error.is_refusal());
+        metrics::store_asked(store, begun.elapsed(), failed.then_some("unavailable"));
+        let mut state = self.state.lock();
+        state.note(store, !failed);
+        let was_open = state.reopens.take().is_some();
+        drop(state);
+        if was_open {
+            tracing::info!(store, "a store answers again");
+        }
+    }
+}
+
+impl State {
+    fn note(&mut self, store: &str, answers: bool) {
+        let health = match (self.health, answers) {
+            (_, true) => StoreHealth::Answers,
+            (StoreHealth::Unknown, false) => StoreHealth::Unknown,
+            (_, false) => StoreHealth::Fails,
+        };
+        if health != self.health {
+            self.health = health;
+            metrics::store_answers(store, answers);
         }
     }
 }

@@ -15,9 +15,9 @@ use crate::error::Result;
 /// Messages carry what clients and servers say: who can read the bus can read that.
 ///
 /// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::bus_contract). The endpoint gives up each
-/// call after two seconds. It subscribes once, to a few topics, whose names are letters, digits, `.` and `-`, and has one
-/// subscription at a time; a message has some hundred bytes, and at most a little more than
+/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::bus_contract). Who uses it gives up each
+/// call after two seconds. A node subscribes to one topic for sessions and one for changes, whose names are letters, digits, `.` and `-`,
+/// and has one subscription to each at a time; a message has some hundred bytes, and at most a little more than
 /// [`HttpLimits::max_body_bytes`](crate::HttpLimits).
 ///
 /// ```

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use super::{
-    breaker::Breaker,
+    breaker::{Breaker, StoreHealth},
     bus::{Bus, Delivery},
     events::{Claim, EventStore, Replay, StreamWrite},
     sessions::{SessionRecord, SessionStore, Setting, StoredSession},
@@ -55,6 +55,8 @@ pub(crate) trait AnyEventStore: Send + Sync {
     ) -> BoxFuture<'a, Result<bool>>;
 
     fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    fn health(&self) -> StoreHealth;
 }
 
 /// The object-safe form of [`SessionStore`].
@@ -73,6 +75,8 @@ pub(crate) trait AnySessionStore: Send + Sync {
     fn touch<'a>(&'a self, id: &'a str, lasts: Duration) -> BoxFuture<'a, Result<Option<u64>>>;
 
     fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    fn health(&self) -> StoreHealth;
 }
 
 /// The object-safe form of [`Bus`].
@@ -83,6 +87,8 @@ pub(crate) trait AnyBus: Send + Sync {
         &'a self,
         topics: &'a [&'a str],
     ) -> BoxFuture<'a, Result<BoxStream<'static, Delivery>>>;
+
+    fn health(&self) -> StoreHealth;
 }
 
 /// A store, or a bus, with its breaker.
@@ -92,27 +98,27 @@ struct Patient<S> {
 }
 
 impl<S> Patient<S> {
-    fn new(store: S) -> Arc<Self> {
+    fn new(store: S, name: &'static str) -> Arc<Self> {
         Arc::new(Self {
             store,
-            breaker: Breaker::default(),
+            breaker: Breaker::new(name),
         })
     }
 }
 
 /// A store of events as an object.
 pub(crate) fn any_event_store(store: impl EventStore) -> Arc<dyn AnyEventStore> {
-    Patient::new(store)
+    Patient::new(store, "events")
 }
 
 /// A store of sessions as an object.
 pub(crate) fn any_session_store(store: impl SessionStore) -> Arc<dyn AnySessionStore> {
-    Patient::new(store)
+    Patient::new(store, "sessions")
 }
 
 /// A bus as an object.
 pub(crate) fn any_bus(bus: impl Bus) -> Arc<dyn AnyBus> {
-    Patient::new(bus)
+    Patient::new(bus, "bus")
 }
 
 impl<S: EventStore> AnyEventStore for Patient<S> {
@@ -176,6 +182,10 @@ impl<S: EventStore> AnyEventStore for Patient<S> {
     fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.breaker.call(self.store.forget(session)))
     }
+
+    fn health(&self) -> StoreHealth {
+        self.breaker.health()
+    }
 }
 
 impl<S: SessionStore> AnySessionStore for Patient<S> {
@@ -203,6 +213,10 @@ impl<S: SessionStore> AnySessionStore for Patient<S> {
     fn remove<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.breaker.call(self.store.remove(id)))
     }
+
+    fn health(&self) -> StoreHealth {
+        self.breaker.health()
+    }
 }
 
 impl<B: Bus> AnyBus for Patient<B> {
@@ -215,5 +229,9 @@ impl<B: Bus> AnyBus for Patient<B> {
         topics: &'a [&'a str],
     ) -> BoxFuture<'a, Result<BoxStream<'static, Delivery>>> {
         Box::pin(self.breaker.call(self.store.subscribe(topics)))
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.breaker.health()
     }
 }

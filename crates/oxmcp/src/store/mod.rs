@@ -21,7 +21,7 @@
 // | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
 // | `bus`, `memory_bus` | the trait of buses, and the one in memory |
 // | `erased` | the traits as objects, with a time-out for each call |
-// | `breaker` | that time-out, and the pause after it |
+// | `breaker` | that time-out, the pause after it, and whether a store answers |
 // | `hashed` | hashes of secrets |
 
 mod breaker;
@@ -34,6 +34,7 @@ mod memory_events;
 mod memory_sessions;
 mod sessions;
 
+pub(crate) use breaker::StoreHealth;
 pub use bus::{Bus, Delivery};
 pub(crate) use erased::{
     AnyBus, AnyEventStore, AnySessionStore, any_bus, any_event_store, any_session_store,

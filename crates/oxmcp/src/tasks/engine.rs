@@ -7,7 +7,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -224,6 +224,22 @@ impl Tasks {
     /// Some tasks whose lease has run out.
     pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         self.store.orphans(limit).await
+    }
+
+    /// Whether others can go on with them when this process ends.
+    pub(super) fn outlive_process(&self) -> bool {
+        self.store.outlives_process()
+    }
+
+    /// Hands those that run here over to other processes. What cannot be handed over may end within `drain`.
+    pub(super) async fn hand_over(&self, drain: Duration) {
+        let local = &self.local;
+        local.closing.cancel();
+        if timeout(drain, local.ended()).await.is_err() {
+            local.cut.cancel();
+            // A store that does not answer, and a handler that blocks its thread, are not waited for.
+            let _ = timeout(LEASE, local.ended()).await;
+        }
     }
 
     /// Waits until a task has another revision, or is gone.

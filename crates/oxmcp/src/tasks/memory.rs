@@ -274,6 +274,10 @@ impl TaskStore for MemoryTaskStore {
             }
         }
     }
+
+    fn outlives_process(&self) -> bool {
+        false
+    }
 }
 
 impl fmt::Debug for MemoryTaskStore {

@@ -6,10 +6,9 @@ use oxmcp_protocol::{
     CallToolResult, EmptyResult, ErrorObject, InputRequest, InputResponses, Revision, TaskParams,
 };
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::{
-    engine::{LEASE, Tasks, own_ids, unknown},
+    engine::{Tasks, own_ids, unknown},
     legacy,
     record::{TaskOutcome, TaskRecord},
     wire::{
@@ -32,7 +31,8 @@ impl Tasks {
     #[must_use]
     pub fn extension(&self) -> Extension {
         let modern = Revision::LATEST..;
-        legacy::add_methods(Extension::new(ID))
+        let shared = Arc::new(self.for_server());
+        let extension = legacy::add_methods(Extension::new(ID))
             .requires_client()
             .result_type(RESULT_TYPE)
             .method::<GetTask, _>(modern.clone(), get)
@@ -43,7 +43,28 @@ impl Tasks {
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name")
             .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
-            .state(Arc::new(self.for_server()))
+            .state(Arc::clone(&shared));
+        let ending = Arc::clone(&shared);
+        let extension = extension.on_shutdown(move |drain| {
+            let tasks = Arc::clone(&ending);
+            async move {
+                if tasks.outlive_process() {
+                    tasks.hand_over(drain).await;
+                }
+            }
+        });
+        #[cfg(feature = "http-server")]
+        let extension = extension.republishes::<TaskChanged, _>(LISTEN_KEY, move |id| {
+            let tasks = Arc::clone(&shared);
+            async move {
+                tasks
+                    .load(id.as_str()?)
+                    .await
+                    .ok()?
+                    .map(|it| TaskState::of(&it.task))
+            }
+        });
+        extension
     }
 }
 
@@ -173,7 +194,8 @@ impl TaskControl {
     }
 
     /// Hands the tasks that run in this process over to others that have the same store, which take them over at once. Await it
-    /// when the process is to end, after its endpoints are closed. From then on it takes over no task itself.
+    /// when the process is to end, unless that is what [`StreamableHttp::close`](crate::http::StreamableHttp) or
+    /// [`Server::run`](Server::run) over standard input and output does. From then on it takes over no task itself.
     ///
     /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). One that must not
     /// run again ([`task_live`](super::TaskTool::task_live)) may go on for [`Limits::drain`](crate::Limits::drain); then its
@@ -182,14 +204,8 @@ impl TaskControl {
     /// # Cancel safety
     /// Dropped before it returns, the tasks are handed over all the same, as long as the runtime is there.
     pub async fn hand_over(&self) {
-        let local = &self.tasks.local;
-        local.closing.cancel();
         let drain = self.server.features().limits.drain;
-        if timeout(drain, local.ended()).await.is_err() {
-            local.cut.cancel();
-            // A store that does not answer, and a handler that blocks its thread, are not waited for.
-            let _ = timeout(LEASE, local.ended()).await;
-        }
+        self.tasks.hand_over(drain).await;
     }
 
     async fn end(&self, id: &str, outcome: TaskOutcome) -> Result<bool> {

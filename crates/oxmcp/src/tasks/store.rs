@@ -128,6 +128,12 @@ pub trait TaskStore: Send + Sync + 'static {
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn changed(&self, id: &str, revision: u64) -> impl Future<Output = Result<()>> + Send;
+
+    /// Whether others can go on with its tasks when this process ends. Where that is so, the default, a process that shuts down
+    /// [hands them over](super::TaskControl::hand_over).
+    fn outlives_process(&self) -> bool {
+        true
+    }
 }
 
 impl<S: TaskStore> TaskStore for Arc<S> {
@@ -166,6 +172,10 @@ impl<S: TaskStore> TaskStore for Arc<S> {
 
     async fn changed(&self, id: &str, revision: u64) -> Result<()> {
         (**self).changed(id, revision).await
+    }
+
+    fn outlives_process(&self) -> bool {
+        (**self).outlives_process()
     }
 }
 
@@ -225,6 +235,8 @@ pub(crate) trait AnyTaskStore: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<String>>>;
 
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>>;
+
+    fn outlives_process(&self) -> bool;
 }
 
 impl<S: TaskStore> AnyTaskStore for S {
@@ -273,6 +285,10 @@ impl<S: TaskStore> AnyTaskStore for S {
 
     fn changed<'a>(&'a self, id: &'a str, revision: u64) -> BoxFuture<'a, Result<()>> {
         Box::pin(TaskStore::changed(self, id, revision))
+    }
+
+    fn outlives_process(&self) -> bool {
+        TaskStore::outlives_process(self)
     }
 }
 

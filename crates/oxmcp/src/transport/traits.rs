@@ -140,6 +140,12 @@ pub trait Transport: Send + 'static {
         false
     }
 
+    /// Whether the process serves this peer alone, and ends with it, as over standard input and output: then a server
+    /// [shuts down](crate::Extension::on_shutdown) when the peer is gone. `false`, the default, for all others.
+    fn ends_process(&self) -> bool {
+        false
+    }
+
     /// Whether it is a transport of earlier revisions alone, like HTTP with SSE: then a server speaks no modern revision (2026-07-28 and
     /// later) over it. `false`, the default, for all others.
     fn is_legacy(&self) -> bool {

@@ -10,7 +10,7 @@ mod requirements;
 mod results;
 mod revisions;
 mod subscriptions;
-mod tasks;
+pub(crate) mod tasks;
 mod tool_layers;
 
 use oxmcp::{

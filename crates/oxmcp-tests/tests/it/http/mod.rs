@@ -8,13 +8,17 @@ mod attacks;
 mod client;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod end_to_end;
+#[cfg(feature = "http-server")]
+mod health;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod load;
-#[cfg(all(
-    feature = "auth",
-    any(feature = "http-client", feature = "http-server")
+#[cfg(any(
+    all(feature = "auth", feature = "http-client"),
+    feature = "http-server"
 ))]
 mod log_lines;
+#[cfg(feature = "http-server")]
+mod metrics;
 #[cfg(feature = "http-server")]
 mod mounts;
 #[cfg(feature = "http-server")]

@@ -1,6 +1,6 @@
 //! Endpoint: one URL for every revision, its settings, and its state.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::Future, sync::Arc};
 
 use http::{StatusCode, request::Parts};
 use tokio::{net::ToSocketAddrs, time::timeout};
@@ -13,14 +13,18 @@ use crate::{
     error::{Error, Result},
     http::server::{
         response::{self, Refused},
-        serve::{CLOSE_GRACE, Serving, listen, serve},
+        serve::{CLOSE_GRACE, HealthCheck, HealthState, Readiness, Serving, Stores, listen, serve},
         sessions::{Session, Sessions, is_id, new_id},
         sse_2024::{Choose, LegacySse, SseSessions},
         validation::{self, Policy},
     },
     limits::Limits,
-    server::Server,
-    session::{driver::budget::Budget, panics::catch_panic, task::Latch},
+    server::{ChangeBus, Server},
+    session::{
+        driver::budget::Budget,
+        panics::catch_panic,
+        task::{Latch, spawn},
+    },
     store::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
         any_bus, any_event_store, any_session_store,
@@ -80,6 +84,11 @@ pub(super) struct Settings {
     pub(super) json_only: bool,
     /// Whether there are no sessions, and legacy requests are served by themselves.
     pub(super) stateless: bool,
+    /// The paths at which it answers health checks.
+    pub(super) liveness_path: Option<String>,
+    pub(super) readiness_path: Option<String>,
+    /// Whether it is not ready while a store fails.
+    strict_readiness: bool,
     /// The access tokens that it demands.
     #[cfg(feature = "auth")]
     pub(super) protected: Option<ProtectedResource>,
@@ -99,6 +108,7 @@ pub(super) struct State {
     /// The requests that are being answered.
     pub(super) open: TaskTracker,
     pub(super) closing: Latch,
+    health: Arc<HealthState>,
 }
 
 impl StreamableHttp {
@@ -124,6 +134,9 @@ impl StreamableHttp {
                 session_ids: None,
                 json_only: false,
                 stateless: false,
+                liveness_path: None,
+                readiness_path: None,
+                strict_readiness: false,
                 #[cfg(feature = "auth")]
                 protected: None,
             }),
@@ -186,12 +199,24 @@ impl StreamableHttp {
         self
     }
 
-    /// What the nodes that share a [session store](Self::session_store) tell each other by: that a session is over, or has changed.
-    /// Without one a node finds that out by itself, but late: as often as a 64th of
-    /// [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
+    /// What nodes tell each other by.
+    ///
+    /// - Changes: what one tells of its lists and resources, the clients of all are notified of, in every revision and over every
+    ///   transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
+    /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed. Without a bus a node
+    ///   finds that out by itself, but late: as often as a 64th of [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
     #[must_use]
     pub fn bus(mut self, bus: impl Bus) -> Self {
-        self.set().bus = Some(any_bus(bus));
+        let bus = any_bus(bus);
+        let changes = ChangeBus::new(Arc::clone(&bus));
+        if let Some(server) = &self.settings.server {
+            server.join(&changes);
+        }
+        let settings = self.set();
+        let choose = Arc::clone(&settings.choose);
+        settings.choose =
+            Arc::new(move |parts| choose(parts).inspect(|server| server.join(&changes)));
+        settings.bus = Some(bus);
         self
     }
 
@@ -246,6 +271,87 @@ impl StreamableHttp {
         self
     }
 
+    /// A check whether the process answers, to mount. It never fails.
+    #[must_use]
+    pub fn liveness(&self) -> HealthCheck {
+        HealthCheck::of_liveness()
+    }
+
+    /// A check whether requests should be sent here, to mount.
+    ///
+    /// | `status` in the body | HTTP | |
+    /// |---|---|---|
+    /// | `starting` | 503 | a store or the bus has not answered yet |
+    /// | `ready` | 200 | |
+    /// | `degraded` | 200 | a store or the bus has failed when it was asked last; requests are served as well as can be |
+    /// | `draining` | 503 | since [`announce_close`](Self::announce_close) or [`close`](Self::close) |
+    ///
+    /// `stores` in the body says of each whether it is `up` or `down`. The stores of [tasks](crate::tasks) are not among them.
+    #[must_use]
+    pub fn readiness(&self) -> HealthCheck {
+        let settings = &self.settings;
+        HealthCheck::of_readiness(Readiness {
+            state: Arc::clone(&self.state.health),
+            stores: Stores {
+                sessions: settings.sessions.clone(),
+                events: settings.events.clone(),
+                bus: settings.bus.clone(),
+            },
+            is_strict: settings.strict_readiness,
+        })
+    }
+
+    /// Answers [liveness](Self::liveness) at this path, for those without a web framework.
+    #[must_use]
+    pub fn liveness_path(mut self, path: impl Into<String>) -> Self {
+        self.set().liveness_path = Some(path.into());
+        self
+    }
+
+    /// Answers [readiness](Self::readiness) at this path, for those without a web framework.
+    #[must_use]
+    pub fn readiness_path(mut self, path: impl Into<String>) -> Self {
+        self.set().readiness_path = Some(path.into());
+        self
+    }
+
+    /// Is not [ready](Self::readiness) while a store or the bus fails, either. All nodes lose a store that they share at once: with
+    /// this nobody is served then, where else sessions that a node knows go on.
+    #[must_use]
+    pub fn strict_readiness(mut self) -> Self {
+        self.set().strict_readiness = true;
+        self
+    }
+
+    /// The health check at a path.
+    pub(super) fn health_check(&self, path: &str) -> Option<HealthCheck> {
+        let is = |it: &Option<String>| it.as_deref() == Some(path);
+        if is(&self.settings.readiness_path) {
+            return Some(self.readiness());
+        }
+        is(&self.settings.liveness_path).then(|| self.liveness())
+    }
+
+    /// Is not [ready](Self::readiness) from here on, though everything is served as before: so that what balances requests sends them
+    /// elsewhere before the endpoint is [closed](Self::close).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oxmcp::{Server, http::StreamableHttp};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # let endpoint = StreamableHttp::from(Server::new("calculator", "1.0.0"));
+    /// # let seconds = Duration::ZERO;
+    /// endpoint.announce_close();
+    /// // Longer than it takes for two checks to fail.
+    /// tokio::time::sleep(seconds).await;
+    /// endpoint.close().await;
+    /// # }
+    /// ```
+    pub fn announce_close(&self) {
+        self.state.health.set_draining();
+    }
+
     fn set(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.settings)
     }
@@ -290,7 +396,11 @@ impl StreamableHttp {
     }
 
     /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
-    /// What comes meanwhile is answered with 503. It may be called again, and by several at once.
+    /// What comes meanwhile is answered with 503. Tasks that run here are handed over to other processes that have their store. It
+    /// may be called again, and by several at once.
+    ///
+    /// An endpoint that [chooses](Self::new) among servers does not know them all: there, await
+    /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each.
     ///
     /// Who mounts the endpoint in a framework closes it before the framework's own server, which else waits for streams that
     /// do not end by themselves.
@@ -298,16 +408,35 @@ impl StreamableHttp {
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
     pub async fn close(&self) {
+        let shut_down = self.shut_down();
         self.state.begin_close();
         let ended = async {
             self.sse().close().await;
             self.state.sessions.all_gone().await;
             self.state.open.close();
             self.state.open.wait().await;
+            shut_down.await;
         };
         let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, ended).await.is_err() {
             tracing::warn!("an endpoint was closed while something in it still ran");
+        }
+    }
+
+    /// Shuts the one server down that it serves, unless that has other clients, or it was done before. It goes on when the future is
+    /// dropped.
+    fn shut_down(&self) -> impl Future<Output = ()> + use<> {
+        let is_first = !self.state.closing.is_set();
+        let server = self.settings.server.clone().filter(|server| {
+            let own = self.state.sessions.open() + self.state.sse.open();
+            is_first && server.sessions().count() <= own
+        });
+        let shutting_down = server.map(|server| spawn(async move { server.shut_down().await }));
+        async move {
+            if let Some(shutting_down) = shutting_down {
+                // A runtime that ends takes it along.
+                let _ = shutting_down.await;
+            }
         }
     }
 
@@ -378,6 +507,7 @@ impl StreamableHttp {
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server.check().map_err(|error| misconfigured(&error))?;
+        server.note_endpoint();
         Ok(server)
     }
 }
@@ -385,6 +515,7 @@ impl StreamableHttp {
 impl State {
     /// Takes nothing more, and closes the sessions in the background.
     pub(super) fn begin_close(&self) {
+        self.health.set_draining();
         self.closing.set();
         self.sessions.close_all();
     }
@@ -398,6 +529,7 @@ impl State {
             streams: TaskTracker::new(),
             open: TaskTracker::new(),
             closing: Latch::default(),
+            health: Arc::default(),
         })
     }
 }
@@ -446,6 +578,7 @@ impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
         let only = server.clone();
+        only.note_endpoint();
         let mut endpoint = Self::new(move |_| server.clone());
         endpoint.set().server = Some(only);
         endpoint

@@ -36,6 +36,6 @@ mod watched_body;
 
 pub use endpoint::StreamableHttp;
 pub use response::ResponseBody;
-pub use serve::Serving;
+pub use serve::{HealthCheck, Serving};
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};
 pub use streamable_session::StreamableSession;

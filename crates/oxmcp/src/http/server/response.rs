@@ -25,6 +25,7 @@ use crate::{
         serve::Activity,
         watched_body::{EventSource, MAX_FRAME, WatchedBody, next_frame},
     },
+    logged::metrics::OpenStream,
     session::driver::budget::Budget,
 };
 
@@ -45,7 +46,11 @@ pub(super) type Refused = Box<Response<ResponseBody>>;
 /// # assert!(refused.is_ok());
 /// ```
 #[derive(Default)]
-pub struct ResponseBody(Kind);
+pub struct ResponseBody {
+    kind: Kind,
+    /// Counts it, where it is a stream of events.
+    open: Option<OpenStream>,
+}
 
 #[derive(Default)]
 enum Kind {
@@ -78,6 +83,9 @@ struct Expiring {
     sleep: Pin<Box<Sleep>>,
     deadline: StreamDeadline,
 }
+
+/// Tells the client to come back, to another node or to one that has restarted by then: many clients try it twice and no more.
+pub(super) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
 
 /// Tells the client to come back at once.
 #[cfg(feature = "auth")]
@@ -164,7 +172,7 @@ impl ResponseBody {
     /// A body that is all there: its length goes into the head, and both into one write.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(if bytes.is_empty() {
+        Self::of(if bytes.is_empty() {
             Kind::Ended
         } else {
             Kind::Full(bytes)
@@ -178,26 +186,31 @@ impl ResponseBody {
 
     /// A body that goes on until its source ends.
     pub(super) fn events(source: impl EventSource + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(source)))
+        Self::of(Kind::Stream(Box::pin(source)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, open: None }
     }
 
     /// The same body, which ends at a deadline if it streams: the client is to come back at once.
     #[cfg(feature = "auth")]
     pub(super) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
-        match (self.0, deadline) {
-            (Kind::Stream(source), Some(deadline)) => Self::events(Expiring {
+        let kind = match (self.kind, deadline) {
+            (Kind::Stream(source), Some(deadline)) => Kind::Stream(Box::pin(Expiring {
                 source: Some(source),
                 sleep: Box::pin(sleep_until(deadline.at())),
                 deadline: deadline.clone(),
-            }),
-            (kind, _) => Self(kind),
-        }
+            })),
+            (kind, _) => kind,
+        };
+        Self { kind, ..self }
     }
 
     /// The same body, whose bytes count in a budget, and which is given up once the client takes none of them for too long. A
     /// short one needs no watch where the HTTP server takes it at once.
     pub(super) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
-        Self(match self.0 {
+        let kind = match self.kind {
             Kind::Ended => Kind::Ended,
             Kind::Full(bytes) => {
                 let bytes = budget.charge(bytes.len()).with(bytes);
@@ -212,12 +225,13 @@ impl ResponseBody {
                 Kind::Watched(WatchedBody::stream(source, Arc::clone(budget), stall))
             }
             Kind::Watched(body) => Kind::Watched(body),
-        })
+        };
+        Self { kind, ..self }
     }
 
     /// Ends the connection of this activity where the client is given up.
     pub(super) fn on_stall(&self, activity: &Activity) {
-        match &self.0 {
+        match &self.kind {
             Kind::Stream(source) => source.on_stall(activity),
             Kind::Watched(body) => body.on_stall(activity),
             Kind::Ended | Kind::Full(_) => {}
@@ -233,12 +247,12 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let polled = match &mut self.0 {
+        let polled = match &mut self.kind {
             Kind::Ended => Poll::Ready(None),
             Kind::Full(bytes) => {
                 let frame = next_frame(bytes);
                 if bytes.is_empty() {
-                    self.0 = Kind::Ended;
+                    self.kind = Kind::Ended;
                 }
                 Poll::Ready(Some(frame))
             }
@@ -246,13 +260,13 @@ impl Body for ResponseBody {
             Kind::Watched(body) => body.poll_next(cx),
         };
         if let Poll::Ready(None) = polled {
-            self.0 = Kind::Ended;
+            *self = Self::default();
         }
         polled.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Ended => true,
             Kind::Watched(body) => body.left() == Some(0),
             Kind::Full(_) | Kind::Stream(_) => false,
@@ -260,7 +274,7 @@ impl Body for ResponseBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Ended => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Stream(_) => SizeHint::default(),
@@ -280,7 +294,7 @@ impl From<Bytes> for ResponseBody {
 
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Ended => f.write_str("ResponseBody(empty)"),
             Kind::Full(bytes) => f.debug_tuple("ResponseBody").field(&bytes.len()).finish(),
             Kind::Stream(_) => f.write_str("ResponseBody(stream)"),
@@ -343,7 +357,8 @@ pub(super) fn closing() -> Refused {
 }
 
 /// A stream of events.
-pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
+pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
+    body.open = Some(OpenStream::new());
     let mut response = with_status(body, StatusCode::OK);
     // hyper keeps it for as long as the stream lasts.
     *response.headers_mut() = HeaderMap::with_capacity(3);

@@ -58,6 +58,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        if let Some(check) = self.health_check(request.uri().path()) {
+            return Box::pin(check.respond().map(Ok));
+        }
         let (parts, body) = request.into_parts();
         let settings = &self.settings;
         let finish = match Finish::of(

@@ -10,9 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
-#[cfg(feature = "auth")]
-use futures_util::FutureExt;
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use http::{Response, StatusCode};
 use oxmcp_protocol::{
     ErrorCode, Method, Revision,
@@ -31,7 +29,7 @@ use crate::{
         caller::{caller, lasting_caller},
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
-        response::{self, Refused, ResponseBody},
+        response::{self, COME_BACK_LATER, Refused, ResponseBody},
         watched_body::EventSource,
     },
     server::ServerRole,
@@ -220,12 +218,23 @@ impl StatelessAnswer {
                     self.connection.in_flight().refuse_new();
                 }
                 () = reached(self.cut_at) => {
-                    self.connection.abandon();
-                    self.last = Some(Last::Nothing);
+                    self.last = Some(self.cut());
                     return true;
                 }
                 () = silence.as_mut() => return false,
             }
+        }
+    }
+
+    /// Answers what still runs with an error: the time of the endpoint is over.
+    fn cut(&mut self) -> Last {
+        self.connection.end_drain();
+        let reply = self.connection.outbox.reply(&mut self.buffer);
+        let reply = reply.now_or_never();
+        self.connection.abandon();
+        match reply {
+            Some(Reply::Last(last)) => last,
+            _ => Last::Nothing,
         }
     }
 
@@ -237,6 +246,10 @@ impl StatelessAnswer {
         let mut out = Vec::new();
         encode(&mut out, &self.buffer);
         self.buffer.clear();
+        if self.last.is_some() && self.cut_at.take().is_some() {
+            // Other nodes go on.
+            out.extend_from_slice(COME_BACK_LATER);
+        }
         (!out.is_empty()).then(|| out.into())
     }
 

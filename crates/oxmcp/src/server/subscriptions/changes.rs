@@ -22,18 +22,26 @@ use crate::{
 };
 
 /// Changes that come this soon after the first are sent together with it.
-const COALESCED: Duration = Duration::from_millis(10);
+pub(super) const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
-    /// Notifies the clients that have subscribed to these topics, soon.
+    /// Notifies the clients that have subscribed to these topics, soon, and those at other nodes.
     pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
+        let topics = topics.into();
+        #[cfg(feature = "http-server")]
+        self.tell_nodes(|news| news.add(&topics));
+        self.tell(topics);
+    }
+
+    /// Notifies the clients here that have subscribed to these topics, soon.
+    pub(super) fn tell(&self, topics: Topics) {
         let Some(runtime) = self.changes().runtime() else {
             return;
         };
         if self.listens().is_empty() && self.connections().is_empty() {
             return;
         }
-        if !self.changes().due.add(topics.into()) {
+        if !self.changes().due.add(topics) {
             return;
         }
         let sender = DueSender::new(Arc::clone(&self.changes().due));
@@ -76,7 +84,7 @@ fn concerning<'c>(role: &ServerRole, changes: &'c WrittenChanges<'_>) -> Vec<&'c
     })
 }
 
-fn notify_session(session: ServerSession, topics: Topics) {
+pub(super) fn notify_session(session: ServerSession, topics: Topics) {
     if !session.role().due.add(topics) {
         return;
     }

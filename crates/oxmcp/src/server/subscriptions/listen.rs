@@ -94,7 +94,7 @@ async fn register(
         .ok_or_else(|| Error::internal("the request came over no session"))?;
     let role = session.role();
     let limit = role.max_subscriptions(&connection.limits);
-    role.server().changes().connected();
+    role.server().connected();
     let watches = Watches::begin(cx, session.clone(), subscriptions, &mut filter).await?;
     let topics = filter.clone().into();
     let listens = &role.listens;

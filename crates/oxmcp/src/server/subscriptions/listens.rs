@@ -1,11 +1,15 @@
 //! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
 
+#[cfg(feature = "http-server")]
+use std::slice;
 use std::{collections::VecDeque, sync::Arc};
 
 use oxmcp_protocol::{JsonObject, OrderedMap, RawJson};
 use serde_json::Value;
 use tokio::{sync::Notify, task::consume_budget};
 
+#[cfg(feature = "http-server")]
+use super::change_bus::Published;
 use super::{
     Topics,
     written_changes::{Message, WrittenChanges, send},
@@ -92,6 +96,37 @@ impl Listens {
             drop(state);
             listen.is_due.notify_one();
         }
+    }
+
+    /// Notifies all of all that they have subscribed to, from their tasks. Returns what they have subscribed to of extensions.
+    #[cfg(feature = "http-server")]
+    pub(super) async fn add_all(&self) -> Vec<Published> {
+        let listens = self.0.lock().clone();
+        let mut published = Vec::new();
+        for listen in listens {
+            consume_budget().await;
+            for (key, asked) in &listen.topics.lists.other {
+                let values = asked
+                    .as_array()
+                    .map_or_else(|| slice::from_ref(asked), Vec::as_slice);
+                published.extend(values.iter().map(|it| (key.clone(), it.to_string())));
+            }
+            let due = listen.topics.clone();
+            let mut state = listen.state.lock();
+            state.due.get_or_insert_default().changed.merge(due);
+            drop(state);
+            listen.is_due.notify_one();
+        }
+        published
+    }
+
+    /// Whether a subscription is to `value` under the `key` of an extension.
+    #[cfg(feature = "http-server")]
+    pub(super) fn listen_to(&self, key: &str, value: &Value) -> bool {
+        let listens = self.0.lock();
+        listens
+            .iter()
+            .any(|listen| listen.topics.lists.has_other(key, value))
     }
 
     /// Whether a subscription watches a resource.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
 //! | `changes.rs` | notifying all clients of a change, coalesced |
+//! | `nodes.rs`, `change_bus.rs` | changes at other nodes: what is told and heard, and the bus for it |
 //! | `written_changes.rs` | the notifications of changes, written once for all who can be notified at once |
 //! | `topics.rs` | sets of what has changed, or of what a client has subscribed to |
 //! | `listen.rs` | `subscriptions/listen`, a request that stays open |
@@ -14,9 +15,13 @@
 //! | `watched.rs` | the resources that a session watches, and the hooks |
 //! | `quota.rs` | how much a client may watch over one connection, and what of the endpoint's budget that takes |
 
+#[cfg(feature = "http-server")]
+mod change_bus;
 mod changes;
 mod listen;
 mod listens;
+#[cfg(feature = "http-server")]
+mod nodes;
 mod quota;
 mod server;
 mod subscribe;
@@ -24,6 +29,8 @@ mod topics;
 mod watched;
 mod written_changes;
 
+#[cfg(feature = "http-server")]
+pub(crate) use change_bus::{BusMember, ChangeBus};
 pub(super) use listen::listen;
 pub(crate) use listens::Listens;
 pub(super) use quota::Quota;

@@ -113,11 +113,15 @@ impl Server {
     #[doc(alias = "notifications/resources/updated")]
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         let uri = uri.as_ref();
+        #[cfg(feature = "http-server")]
+        if self.features().subscriptions.is_some() {
+            self.tell_nodes(|news| news.add(&Topics::of_resource(uri)));
+        }
         // Only what is watched is collected, so that it has the bounds of what is watched.
         let watched =
             self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
         if watched {
-            self.changed(Topics::of_resource(uri));
+            self.tell(Topics::of_resource(uri));
         }
     }
 
@@ -129,6 +133,8 @@ impl Server {
     /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does
     /// not read is ended, with an error, when more than
     /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
+    ///
+    /// Subscriptions at other nodes are notified where the extension says how ([`Extension::republishes`](crate::Extension::republishes)).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, protocol::{Notification, NotificationParams}};
@@ -164,15 +170,14 @@ impl Server {
         let params = notification_params::<N>(params)?;
         let (value, name) = (value.into(), N::NAME);
         let event = Event::new(name, params);
-        let limit = features.limits.max_queued_events;
-        self.listens()
-            .publish(limit, (key, &value), &event, extensions);
+        #[cfg(feature = "http-server")]
+        if extensions.republished(key).is_some() {
+            self.tell_nodes(|news| news.publish((key.to_owned(), value.to_string())));
+        }
+        self.publish_to_listens((key, &value), &event);
         for session in self.sessions() {
             let role = session.role();
             let event = event.clone();
-            let limit = session.connection().limits.max_queued_events;
-            role.listens
-                .publish(limit, (key, &value), &event, extensions);
             let client = role.legacy_session().initialized_client();
             let may_notify = client.is_some_and(|client| {
                 let declared = client.capabilities.extensions.as_ref();
@@ -191,6 +196,18 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Sends a notification of an extension to the subscriptions to `value` under its `key`.
+    pub(super) fn publish_to_listens(&self, of: (&str, &Value), event: &Event) {
+        let features = self.features();
+        let extensions = &features.extensions;
+        let limit = features.limits.max_queued_events;
+        self.listens().publish(limit, of, event, extensions);
+        for session in self.sessions() {
+            let limit = session.connection().limits.max_queued_events;
+            session.role().listens.publish(limit, of, event, extensions);
+        }
     }
 }
 

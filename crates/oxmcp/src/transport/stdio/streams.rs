@@ -74,6 +74,10 @@ impl Transport for Stdio {
     fn name(&self) -> String {
         "the client on stdio".into()
     }
+
+    fn ends_process(&self) -> bool {
+        true
+    }
 }
 
 /// Reads messages from standard input.

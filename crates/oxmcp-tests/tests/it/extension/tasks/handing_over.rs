@@ -3,8 +3,10 @@
 use std::{future::pending, sync::Arc};
 
 use oxmcp::{
+    Limits,
     protocol::CallToolResult,
     tasks::{MemoryTaskStore, ServerTasks, TaskContext},
+    transport::Transport,
 };
 use tokio::{
     runtime::Builder,
@@ -12,7 +14,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{leases::node, *};
+use super::{
+    leases::{Stalling, node},
+    *,
+};
 
 /// A tool that waits within a step or after it, in the first process, until the test says so.
 fn waiting(name: &'static str, in_step: bool, gate: &watch::Receiver<bool>) -> Tool {
@@ -54,6 +59,51 @@ async fn a_task_is_handed_over_at_once() {
     assert_eq!(done["result"]["content"][0]["text"], "first second");
     // Far less than a lease.
     assert!(begun.elapsed() < Duration::from_secs(6));
+}
+
+/// A transport to the one client of a process.
+struct OnlyClient<T>(T);
+
+impl<T: Transport> Transport for OnlyClient<T> {
+    type Read = T::Read;
+    type Write = T::Write;
+
+    async fn connect(&mut self, limits: &Limits) -> oxmcp::Result<(T::Read, T::Write)> {
+        self.0.connect(limits).await
+    }
+
+    fn ends_process(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_hands_its_tasks_over_when_its_only_client_is_gone() {
+    // Another client is still there, or not.
+    for others in [false, true] {
+        let store = Arc::new(MemoryTaskStore::new());
+        let (_open, gate) = watch::channel(false);
+        let (_stall, stalls) = watch::channel(false);
+        let outliving = || Stalling(Arc::clone(&store), stalls.clone());
+        let first = node(outliving(), waiting("first", false, &gate));
+        let second = node(outliving(), waiting("second", false, &gate));
+        let other = Peer::of(&first).await;
+        let other = others.then_some(other);
+        let (peer, transport) = ScriptedPeer::new().await;
+        let server = first.clone();
+        let running = tokio::spawn(async move { server.run(OnlyClient(transport)).await });
+        let mut peer = Peer(peer, 0);
+        let id = peer.begin("work").await;
+        let mut observer = Peer::of(&second).await;
+        observer.get(&id).await;
+        sleep(Duration::from_secs(1)).await;
+        drop(peer);
+        running.await.unwrap().unwrap();
+        sleep(Duration::from_secs(6)).await;
+        let expected = if others { "working" } else { "completed" };
+        assert_eq!(observer.get(&id).await["status"], expected);
+        drop(other);
+    }
 }
 
 #[tokio::test(start_paused = true)]

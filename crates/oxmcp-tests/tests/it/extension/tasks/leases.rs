@@ -76,9 +76,9 @@ async fn a_task_keeps_its_lease_however_long_it_takes() {
 }
 
 /// A handle to a store that answers nothing while its process stalls.
-pub(super) struct Stalling(
-    pub(super) Arc<MemoryTaskStore>,
-    pub(super) watch::Receiver<bool>,
+pub(crate) struct Stalling(
+    pub(crate) Arc<MemoryTaskStore>,
+    pub(crate) watch::Receiver<bool>,
 );
 
 impl Stalling {

@@ -3,7 +3,7 @@
 mod calls;
 mod client;
 mod handing_over;
-mod leases;
+pub(crate) mod leases;
 mod legacy;
 mod owners;
 mod questions;

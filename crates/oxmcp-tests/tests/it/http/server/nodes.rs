@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use http::StatusCode;
 use oxmcp::{
-    RequestContext, Resource, Result, Server, ServerSession, Tool, ToolError,
+    RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
     http::{Principal, StreamableHttp},
     store::{
         Bus, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore, Setting,
@@ -31,10 +31,11 @@ use tokio::{
 use crate::http::mounts::mounts;
 use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
-    peer::{Events, LEGACY, Session, builder, header, initialize, json, send},
+    peer::{Events, LEGACY, Session, builder, call_modern, header, initialize, json, send},
     shared_stores::{SharedEvents, SharedSessions},
 };
-use crate::support::{calculator, request};
+use crate::http::sse_2024::Client;
+use crate::support::{calculator, idle, request, script};
 
 #[tokio::test]
 async fn a_session_continues_at_another_node() {
@@ -324,7 +325,52 @@ async fn a_session_that_was_deleted_is_refused_soon_though_the_message_is_lost()
     assert_eq!(servers[1].server.sessions().count(), 0);
 }
 
-/// A bus whose second subscriber gets nothing, until it is told that it has missed something.
+#[tokio::test(start_paused = true)]
+async fn a_change_reaches_the_clients_of_other_nodes_over_every_transport() {
+    let bus = Arc::new(MemoryBus::new());
+    let servers = [(); 2].map(|()| calculator().subscriptions());
+    let one = endpoint(&servers[0]).bus(Arc::clone(&bus));
+    let chosen = servers[1].clone();
+    let other = StreamableHttp::new(move |_request| chosen.clone()).bus(bus);
+    let params = json!({"uri": "test://a"});
+    let subscribing = request(1, "resources/subscribe", params);
+
+    let mut sse = Client::open_by(&other, builder("GET")).await;
+    sse.initialize(Revision::V2024_11_05).await;
+    sse.ask(subscribing.clone()).await;
+    let session = Session::open(&other).await;
+    json(session.post(&subscribing).await).await;
+    let mut stream = session.listen().await;
+    let filter = json!({"resourceSubscriptions": ["test://a"], "toolsListChanged": true});
+    let filter = json!({"notifications": filter});
+    let mut listened = Events::of(call_modern(&other, "subscriptions/listen", filter).await);
+    listened.next().await.unwrap();
+    // The same server, over a pipe.
+    let mut peer = script(&servers[1]).await;
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
+    peer.ask(subscribing).await.unwrap();
+    turns().await;
+
+    servers[0].resource_updated("test://a");
+    servers[0].add_tools([idle("more")]).unwrap();
+    drop(one);
+    for expected in [
+        "notifications/tools/list_changed",
+        "notifications/resources/updated",
+    ] {
+        let told = [
+            sse.message().await,
+            stream.next().await.unwrap().data,
+            listened.next().await.unwrap().data,
+            peer.receive().await.unwrap(),
+        ];
+        for message in told {
+            assert_eq!(message["method"], expected, "{message}");
+        }
+    }
+}
+
+/// A bus whose second subscriber to sessions gets nothing, until it is told that it has missed something.
 struct Lossy {
     bus: MemoryBus,
     subscribers: AtomicUsize,
@@ -337,7 +383,7 @@ impl Bus for Lossy {
     }
 
     async fn subscribe(&self, topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
-        if self.subscribers.fetch_add(1, Ordering::Relaxed) == 0 {
+        if topics != ["sessions"] || self.subscribers.fetch_add(1, Ordering::Relaxed) == 0 {
             return self.bus.subscribe(topics).await;
         }
         let gap = Arc::clone(&self.gap);

@@ -6,10 +6,12 @@ use std::{
     time::Duration,
 };
 
-use http::StatusCode;
+use futures_util::future::join_all;
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
 use oxmcp::{
     Limits, RequestContext, Result, Server, Tool,
-    http::StreamableHttp,
+    http::{ResponseBody, StreamableHttp},
     store::{MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
 };
 use serde_json::{Value, json};
@@ -22,7 +24,7 @@ use tokio::{
 use crate::http::mounts::mounts;
 use crate::http::server::{
     legacy::endpoint,
-    peer::{Events, LEGACY, Session, builder, initialize, json, send},
+    peer::{Events, LEGACY, Session, builder, call_modern, initialize, json, send},
 };
 use crate::support::calculator;
 
@@ -91,6 +93,23 @@ async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
     }
     end.send(()).unwrap();
     assert_eq!(json(called.await.unwrap()).await["id"], 7);
+}
+
+#[tokio::test]
+async fn streams_end_with_the_time_after_which_to_come_back() {
+    let endpoint = endpoint(&calculator());
+    let session = Session::open(&endpoint).await;
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let listening = call_modern(&endpoint, "subscriptions/listen", filter).await;
+    let text = async |stream: Response<ResponseBody>| {
+        let text = stream.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let streams = [text(session.get().await), text(listening)];
+    let (texts, ()) = join!(join_all(streams), endpoint.close());
+    for text in texts {
+        assert!(text.ends_with("\n\nretry: 2000\n\n"), "{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,9 +7,11 @@ use oxmcp::{
     JsonSchema, RequestContext, Server, Tool,
     http::{Principal, StreamableHttp},
     protocol::Meta,
+    store::MemoryBus,
     tasks::{ID, MemoryTaskStore, TaskPolicy, TaskTool, Tasks},
 };
 use serde_json::{Value, json};
+use tokio::{sync::watch, time::sleep};
 
 use super::{
     legacy::endpoint,
@@ -17,6 +19,7 @@ use super::{
     shared_stores::{SharedEvents, SharedSessions},
 };
 use crate::{
+    extension::tasks::leases::Stalling,
     http::mounts::{Mount, Target},
     support::{modern, request},
 };
@@ -120,6 +123,82 @@ async fn granted(endpoint: &impl Target, who: Option<&str>, ids: Value) -> Value
             return event["params"]["notifications"]["taskIds"].clone();
         }
     }
+}
+
+/// A tool that is done when the test says so, but at nodes where it never is.
+fn gated(gate: &watch::Receiver<bool>, is_done: bool) -> Tool {
+    let gate = gate.clone();
+    let tool = Tool::new("work", "Work", move || {
+        let mut gate = gate.clone();
+        async move {
+            gate.wait_for(|open| *open && is_done).await.unwrap();
+            "done"
+        }
+    });
+    tool.task(TaskPolicy::Required)
+}
+
+async fn begin_modern(endpoint: &impl Target) -> String {
+    let call = json!({"name": "work", "arguments": {}});
+    let made = ask_modern(endpoint, None, "tools/call", call).await;
+    made["result"]["taskId"].as_str().unwrap().to_owned()
+}
+
+async fn status(endpoint: &impl Target, id: &str) -> Value {
+    let state = ask_modern(endpoint, None, "tasks/get", json!({"taskId": id})).await;
+    state["result"]["status"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_closes_hands_its_tasks_over() {
+    // The store outlives the process, or not.
+    for outlives in [true, false] {
+        let store = Arc::new(MemoryTaskStore::new());
+        let (_stall, stalls) = watch::channel(false);
+        let (open, gate) = watch::channel(false);
+        let node = |is_done| {
+            let tasks = if outlives {
+                Tasks::new(Stalling(Arc::clone(&store), stalls.clone()))
+            } else {
+                Tasks::new(Arc::clone(&store))
+            };
+            let server = Server::new("office", "1.0.0").extension(tasks.extension());
+            StreamableHttp::from(server.tool(gated(&gate, is_done)))
+        };
+        let (first, second) = (node(false), node(true));
+        let id = begin_modern(&first).await;
+        assert_eq!(status(&second, &id).await, "working");
+        sleep(Duration::from_secs(1)).await;
+        first.close().await;
+        open.send(true).unwrap();
+        sleep(Duration::from_secs(6)).await;
+        let expected = if outlives { "completed" } else { "working" };
+        assert_eq!(status(&second, &id).await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_pushed_by_other_nodes_than_its_own() {
+    let (store, bus) = (Arc::new(MemoryTaskStore::new()), Arc::new(MemoryBus::new()));
+    let (open, gate) = watch::channel(false);
+    let node = || {
+        let tasks = Tasks::new(Arc::clone(&store));
+        let server = Server::new("office", "1.0.0").extension(tasks.extension());
+        StreamableHttp::from(server.tool(gated(&gate, true))).bus(Arc::clone(&bus))
+    };
+    let (one, other) = (node(), node());
+    let id = begin_modern(&one).await;
+    let filter = json!({"notifications": {"taskIds": [id]}});
+    let mut listen = modern(1, "subscriptions/listen", filter);
+    listen["params"]["_meta"][Meta::CLIENT_CAPABILITIES] = json!({"extensions": {ID: {}}});
+    let builder = modern_builder(&listen);
+    let mut events = Events::of(send(&other, builder, listen.to_string()).await);
+    events.next().await.unwrap();
+    open.send(true).unwrap();
+    let told = events.next().await.unwrap().data;
+    assert_eq!(told["method"], "notifications/tasks");
+    assert_eq!(told["params"]["status"], "completed", "{told}");
+    assert_eq!(told["params"]["taskId"], id);
 }
 
 #[tokio::test]
@@ -333,7 +412,7 @@ async fn the_end_of_its_session_ends_the_wait_and_not_the_task() {
             until_answer(&mut events).await.pop().unwrap()
         })
     };
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     client.session.delete().await;
     let ended = waiting.await.unwrap();
     assert_eq!(ended["error"]["code"], -32603, "{ended}");

@@ -74,7 +74,7 @@ impl<T: Target> Client<T> {
         Self::open_by(service, local("GET", "/sse")).await
     }
 
-    async fn open_by(service: &T, request: Builder) -> Self {
+    pub(in crate::http) async fn open_by(service: &T, request: Builder) -> Self {
         let response = respond(service, request, "").await;
         assert_eq!(response.status(), StatusCode::OK);
         Self::of(service, response.into_body()).await

@@ -3,6 +3,8 @@
 mod author_hooks;
 mod list_changes;
 mod listen;
+#[cfg(feature = "http-server")]
+mod nodes;
 mod resource_updates;
 
 use std::{

@@ -1,4 +1,4 @@
-//! Serving of an address: the accept loop, and a task for each of its connections.
+//! Serving of an address: the accept loop, and a task for each of its connections; and its health checks.
 //!
 //! | | |
 //! |---|---|
@@ -6,11 +6,13 @@
 //! | `connection` | the task of a connection over HTTP/1 or HTTP/2, which enforces its deadlines |
 //! | `activity` | the deadlines of a connection, by what it waits for |
 //! | `preface` | which version of HTTP a client speaks, by its first bytes |
+//! | `health` | [`HealthCheck`], liveness and readiness |
 //! | `serving` | [`Serving`], the handle of users |
 
 mod accept;
 mod activity;
 mod connection;
+mod health;
 mod preface;
 mod serving;
 #[cfg(test)]
@@ -18,5 +20,7 @@ mod tests;
 
 pub(crate) use accept::{listen, serve};
 pub(super) use activity::Activity;
+pub use health::HealthCheck;
+pub(super) use health::{HealthState, Readiness, Stores};
 pub(super) use serving::CLOSE_GRACE;
 pub use serving::Serving;

@@ -19,7 +19,7 @@ use crate::{
     http::server::{
         endpoint::{Settings, StreamableHttp},
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
-        response::ResponseBody,
+        response::{COME_BACK_LATER, ResponseBody},
     },
     session::{
         connection::Connection,
@@ -230,6 +230,10 @@ impl EventStream {
                 .append(self.session.id(), &self.name, end)
                 .await
                 .map(drop));
+        }
+        if self.purpose == Purpose::Standing {
+            // Another node may go on.
+            self.send_to_reader(COME_BACK_LATER.into()).await;
         }
         if let Some(reader) = self.reader.take() {
             let stall = self.settings.limits.http.stall;

@@ -133,6 +133,11 @@ impl Sessions {
         there.is_some_and(|there| !Arc::ptr_eq(there, session))
     }
 
+    /// How many there are, but for those that are being opened.
+    pub(in crate::http::server) fn open(&self) -> usize {
+        self.by_id.read().len()
+    }
+
     pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
         self.by_id.read().values().for_each(visit);
     }

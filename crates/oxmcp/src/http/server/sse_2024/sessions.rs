@@ -101,6 +101,11 @@ impl Sessions {
         }
     }
 
+    /// How many are open.
+    pub(in crate::http::server) fn open(&self) -> usize {
+        self.table.read().open.len()
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.table.read().closing
     }

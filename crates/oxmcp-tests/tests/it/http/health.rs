@@ -1,0 +1,200 @@
+//! Health checks of an endpoint.
+
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use oxmcp::{
+    Error, Result,
+    http::{HealthCheck, StreamableHttp},
+    store::{MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, advance};
+use tower::{Service, ServiceExt};
+
+use crate::{
+    http::server::peer::{call_modern, json},
+    support::calculator,
+};
+
+/// A store that may fail, or hang.
+#[derive(Default)]
+struct Flaky {
+    store: MemorySessionStore,
+    fails: AtomicBool,
+    hangs: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl SessionStore for Flaky {
+    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+        self.store.create(id, record, lasts).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.hangs.load(Ordering::Relaxed) {
+            pending::<()>().await;
+        }
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(Error::closed("the store is away"));
+        }
+        self.store.load(id).await
+    }
+
+    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+        self.store.set(id, setting).await
+    }
+
+    async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
+        self.store.touch(id, lasts).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        self.store.remove(id).await
+    }
+}
+
+fn endpoint(store: &Arc<Flaky>) -> StreamableHttp {
+    StreamableHttp::from(calculator()).session_store(Arc::clone(store))
+}
+
+/// The status of a check, and what it says.
+async fn check(check: &HealthCheck) -> (StatusCode, Value) {
+    let response = check
+        .clone()
+        .oneshot(Request::new(Full::<&[u8]>::default()))
+        .await
+        .unwrap();
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    (response.status(), json(response).await)
+}
+
+/// What it says later, when the stores were asked again.
+async fn check_later(readiness: &HealthCheck) -> (StatusCode, Value) {
+    for _ in 0..2 {
+        advance(Duration::from_secs(1)).await;
+        check(readiness).await;
+        tokio::task::yield_now().await;
+    }
+    check(readiness).await
+}
+
+fn said(status: &str, sessions: &str) -> Value {
+    json!({"status": status, "stores": {"sessions": sessions, "events": "up"}})
+}
+
+const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_is_ready_once_its_stores_have_answered_and_until_it_drains() {
+    for is_strict in [false, true] {
+        let store = Arc::new(Flaky::default());
+        store.fails.store(true, Ordering::Relaxed);
+        let endpoint = endpoint(&store);
+        let endpoint = if is_strict {
+            endpoint.strict_readiness()
+        } else {
+            endpoint
+        };
+        let readiness = endpoint.readiness();
+        let starting = (UNAVAILABLE, said("starting", "down"));
+        assert_eq!(check(&readiness).await, starting);
+        assert_eq!(check_later(&readiness).await, starting);
+        store.fails.store(false, Ordering::Relaxed);
+        advance(Duration::from_secs(1)).await;
+        let is_ready = (StatusCode::OK, said("ready", "up"));
+        assert_eq!(check(&readiness).await, is_ready);
+        // Once it was there it may be away.
+        store.fails.store(true, Ordering::Relaxed);
+        let status = if is_strict {
+            UNAVAILABLE
+        } else {
+            StatusCode::OK
+        };
+        let degraded = (status, said("degraded", "down"));
+        assert_eq!(check_later(&readiness).await, degraded);
+        store.fails.store(false, Ordering::Relaxed);
+        assert_eq!(check_later(&readiness).await, is_ready);
+        // It goes on to serve.
+        endpoint.announce_close();
+        let draining = (UNAVAILABLE, said("draining", "up"));
+        assert_eq!(check(&readiness).await, draining);
+        let served = call_modern(&endpoint, "tools/list", json!({})).await;
+        assert_eq!(served.status(), StatusCode::OK);
+        let alive = (StatusCode::OK, json!({"status": "alive"}));
+        assert_eq!(check(&endpoint.liveness()).await, alive);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_waited_for_once_alone() {
+    let store = Arc::new(Flaky::default());
+    store.hangs.store(true, Ordering::Relaxed);
+    let readiness = endpoint(&store).readiness();
+    let begun = Instant::now();
+    assert_eq!(check(&readiness).await.0, UNAVAILABLE);
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    store.hangs.store(false, Ordering::Relaxed);
+    advance(Duration::from_secs(5)).await;
+    assert_eq!(check(&readiness).await.0, StatusCode::OK);
+    // From here on it answers at once.
+    store.hangs.store(true, Ordering::Relaxed);
+    advance(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(check(&readiness).await.0, StatusCode::OK);
+    }
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(check(&readiness).await.1, said("degraded", "down"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stores_are_not_asked_as_often_as_the_check_is() {
+    let store = Arc::new(Flaky::default());
+    let readiness = endpoint(&store).readiness();
+    for _ in 0..100 {
+        check(&readiness).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_closes_is_not_ready() {
+    let endpoint = StreamableHttp::from(calculator());
+    let readiness = endpoint.readiness();
+    assert_eq!(check(&readiness).await.0, StatusCode::OK);
+    endpoint.close().await;
+    assert_eq!(check(&readiness).await.1["status"], "draining");
+}
+
+#[tokio::test]
+async fn paths_of_health_checks_are_answered_for_any_host() {
+    let endpoint = StreamableHttp::from(calculator());
+    let get = async |mut endpoint: StreamableHttp, path: &str| {
+        let request = Request::get(path).header("host", "10.1.2.3");
+        let request = request.body(Full::<&[u8]>::default()).unwrap();
+        endpoint.call(request).await.unwrap()
+    };
+    for path in ["/livez", "/readyz"] {
+        let refused = get(endpoint.clone(), path).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    }
+    let endpoint = endpoint.liveness_path("/livez").readiness_path("/readyz");
+    for (path, status) in [("/livez", "alive"), ("/readyz", "ready")] {
+        let answer = get(endpoint.clone(), path).await;
+        assert_eq!(json(answer).await["status"], status);
+    }
+    let other = get(endpoint, "/live").await;
+    assert_eq!(other.status(), StatusCode::FORBIDDEN);
+}
