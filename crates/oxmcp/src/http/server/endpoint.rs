@@ -11,16 +11,23 @@ use crate::http::protection::ProtectedResource;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    http::server::{
-        response::{self, Refused},
-        serve::{CLOSE_GRACE, Serving, listen, serve},
-        sessions::{Session, Sessions, is_id, new_id},
-        sse_2024::{Choose, LegacySse, SseSessions},
-        validation::{self, Policy},
+    http::{
+        cluster::{AnyCluster, Cluster},
+        server::{
+            response::{self, Refused},
+            serve::{CLOSE_GRACE, Serving, listen, serve},
+            sessions::{Session, Sessions, is_id, new_id},
+            sse_2024::{Choose, LegacySse, SseSessions},
+            validation::{self, Policy},
+        },
     },
     limits::Limits,
     server::Server,
-    session::{driver::budget::Budget, panics::catch_panic, task::Latch},
+    session::{
+        driver::budget::Budget,
+        panics::catch_panic,
+        task::{Latch, spawn},
+    },
     store::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
         any_bus, any_event_store, any_session_store,
@@ -74,6 +81,8 @@ pub(super) struct Settings {
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
     pub(super) bus: Option<Arc<dyn AnyBus>>,
+    /// The nodes that it is among.
+    pub(super) cluster: Option<Arc<AnyCluster>>,
     /// Where the ids of sessions come from; `None` where they are random.
     pub(super) session_ids: Option<SessionIds>,
     /// Whether each answer is one message, and there are no streams.
@@ -121,6 +130,7 @@ impl StreamableHttp {
                 events: Some(any_event_store(MemoryEventStore::new())),
                 sessions: None,
                 bus: None,
+                cluster: None,
                 session_ids: None,
                 json_only: false,
                 stateless: false,
@@ -195,6 +205,38 @@ impl StreamableHttp {
         self
     }
 
+    /// Makes it one of several nodes, which share what is in this: sessions, the events of their streams, tasks, a bus, and keys. So
+    /// a client can go on at any node. It is [`session_store`](Self::session_store), [`event_store`](Self::event_store) and
+    /// [`bus`](Self::bus) in one; what is set after it stays.
+    ///
+    /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its tasks,
+    /// where they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys, where they are
+    /// [random](crate::auth::dpop::NonceKeys::random) else. The log warns where another node has another name of the server, or is
+    /// [protected](Self::protect) under another URL or for other audiences. All nodes also need the same tools and limits, which
+    /// nothing compares.
+    ///
+    /// Without keys it serves nothing, and [`serve`](Self::serve) says how to make one.
+    #[must_use]
+    pub fn cluster(mut self, cluster: impl Cluster) -> Self {
+        let settings = self.set();
+        let name = settings.server.as_ref();
+        let name = name.map(|server| server.features().info.name.clone());
+        let (cluster, parts) = AnyCluster::new(cluster, name.as_deref());
+        settings.sessions = Some(parts.sessions);
+        settings.events = Some(parts.events);
+        settings.bus = Some(parts.bus);
+        settings.cluster = Some(Arc::clone(&cluster));
+        #[cfg(feature = "auth")]
+        settings.share_nonces();
+        let choose = Arc::clone(&settings.choose);
+        settings.choose = Arc::new(move |parts| {
+            let server = choose(parts)?;
+            cluster.join(&server);
+            Some(server)
+        });
+        self
+    }
+
     /// Answers each request with one message, as JSON, and has no streams: for what is in front of the endpoint and passes on no
     /// streams. GET is answered with 405, and subscriptions are refused.
     ///
@@ -243,6 +285,7 @@ impl StreamableHttp {
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
         self.set().protected = Some(resource);
+        self.set().share_nonces();
         self
     }
 
@@ -282,6 +325,10 @@ impl StreamableHttp {
             .server
             .as_ref()
             .map_or(Ok(()), Server::check)?;
+        if let Some(cluster) = &self.settings.cluster {
+            cluster.check()?;
+            cluster.compare(self.settings.facts(None)).await;
+        }
         let listener = listen(address).await?;
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
@@ -370,7 +417,41 @@ impl StreamableHttp {
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server.check().map_err(|error| misconfigured(&error))?;
+        if let Some(cluster) = &self.settings.cluster {
+            cluster.check().map_err(|error| misconfigured(&error))?;
+            if cluster.must_compare() {
+                let (cluster, facts) = (Arc::clone(cluster), self.settings.facts(Some(&server)));
+                drop(spawn(async move { cluster.compare(facts).await }));
+            }
+        }
         Ok(server)
+    }
+}
+
+impl Settings {
+    /// Makes nonces with the keys of the nodes, where there are both.
+    #[cfg(feature = "auth")]
+    fn share_nonces(&self) {
+        if let (Some(resource), Some(cluster)) = (&self.protected, &self.cluster) {
+            resource.share_nonces(cluster.keys());
+        }
+    }
+
+    /// What all nodes should have in common. `chosen` is the server where several may be served.
+    fn facts(&self, chosen: Option<&Server>) -> Vec<(&'static str, String)> {
+        let mut facts = Vec::new();
+        if let Some(server) = self.server.as_ref().or(chosen) {
+            facts.push(("name of the server", server.features().info.name.clone()));
+        }
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &self.protected {
+            let audiences: Vec<_> = resource.audiences().collect();
+            facts.push((
+                "URL and audiences (a hash)",
+                crate::store::hashed(&audiences.join("\n")),
+            ));
+        }
+        facts
     }
 }
 
