@@ -8,7 +8,9 @@
 mod bus;
 mod connecting;
 mod events;
+mod forms;
 mod losses;
+mod nodes;
 mod server;
 mod sessions;
 mod tasks;
