@@ -66,8 +66,8 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
             format!("Redis at {address} is a replica, which takes no changes: give the address of the primary"),
         ),
         (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) => (
-            io::ErrorKind::Unsupported,
-            cluster(address),
+            io::ErrorKind::ResourceBusy,
+            moving(address),
         ),
         (ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown | ServerErrorKind::ClusterDown), _) => (
             io::ErrorKind::ResourceBusy,
@@ -102,9 +102,17 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
 }
 
 /// What is said of a node of a cluster.
+#[cfg(not(feature = "cluster"))]
 pub(crate) fn cluster(address: &str) -> String {
     format!(
         "Redis at {address} is a node of a cluster: build `oxmcp-redis` with its feature `cluster`, or give the address of one that stands alone"
+    )
+}
+
+/// What is said of keys that are at another node.
+fn moving(address: &str) -> String {
+    format!(
+        "keys move between the nodes of the cluster of Redis at {address}: try again when they have"
     )
 }
 

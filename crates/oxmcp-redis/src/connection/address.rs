@@ -1,13 +1,17 @@
 //! Addresses: of a server that stands alone, of nodes of a cluster, or of sentinels.
 
+use std::time::Duration;
+
 use oxmcp::Result;
 use redis::{
     ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 
-use super::SILENCE;
 use crate::failure;
+
+/// How long a peer that is gone is not noticed.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// The port of sentinels whose address names none.
 const SENTINEL_PORT: u16 = 26379;

@@ -5,7 +5,7 @@ use redis::{
     cluster_async::ClusterConnection,
 };
 
-use super::{PATIENCE, address};
+use super::{address, server::PATIENCE};
 
 /// The nodes that were named, by which the others are found.
 pub(super) struct Nodes {

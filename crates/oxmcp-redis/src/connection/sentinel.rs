@@ -1,5 +1,7 @@
 //! Sentinels: who is the primary now.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use oxmcp::Result;
 use redis::{
     Client, ConnectionAddr, ConnectionInfo, RedisResult, TlsMode,
@@ -16,6 +18,7 @@ pub(super) struct Sentinels {
     primary: String,
     /// How the primary is connected to.
     settings: SentinelNodeConnectionInfo,
+    is_asking: AtomicBool,
 }
 
 impl Sentinels {
@@ -41,7 +44,18 @@ impl Sentinels {
             sentinels: Mutex::new(sentinels),
             primary: primary.to_owned(),
             settings,
+            is_asking: AtomicBool::new(false),
         })
+    }
+
+    /// Whether the caller is to ask, since nobody else does.
+    pub(super) fn begin_asking(&self) -> bool {
+        !self.is_asking.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whoever has begun to ask is done.
+    pub(super) fn end_asking(&self) {
+        self.is_asking.store(false, Ordering::Release);
     }
 
     /// A client of who is the primary now, and says so itself.

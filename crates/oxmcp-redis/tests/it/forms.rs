@@ -2,17 +2,27 @@
 
 use std::{
     fs,
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use oxmcp::{
-    store::{Bus, Delivery},
+    store::{Bus, Delivery, EventStore, Replay, StreamWrite},
     tasks::TaskStore,
     testing,
 };
 use oxmcp_redis::Redis;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy},
+    net::{TcpListener, TcpStream},
+    time::{sleep, timeout},
+};
 
 use super::server::{Server, free_port, key, own, refused, task};
 
@@ -201,6 +211,68 @@ async fn keys_that_move_are_found_again() {
     assert!(store.load("a").await.unwrap().is_some());
     let keys: usize = nodes[to].says(&["DBSIZE"]).unwrap();
     assert_eq!(keys, 3);
+}
+
+/// Passes everything on to a port, but for one answer, at which it cuts the connection.
+async fn pass_on(listener: TcpListener, port: u16, cuts: Arc<AtomicBool>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let cuts = Arc::clone(&cuts);
+        tokio::spawn(async move {
+            let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = server.into_split();
+            let asked = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
+            let mut answer = Vec::new();
+            while from_server.read_buf(&mut answer).await? > 0 {
+                if cuts.swap(false, Ordering::Relaxed) {
+                    break;
+                }
+                to_client.write_all(&answer).await?;
+                answer.clear();
+            }
+            asked.abort();
+            std::io::Result::Ok(())
+        });
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_been_done_is_not_done_again() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let announced = listener.local_addr().unwrap().port().to_string();
+    let bus = free_port().to_string();
+    let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    let announce = ["--cluster-announce-port", &announced];
+    let Some(node) = own("answers that are lost", &[&options[..], &announce].concat()) else {
+        return;
+    };
+    let () = node
+        .says(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])
+        .unwrap();
+    meet(std::slice::from_ref(&node)).await;
+    let cuts = Arc::new(AtomicBool::new(false));
+    let passing = tokio::spawn(pass_on(listener, node.port(), Arc::clone(&cuts)));
+    let store = Redis::connect(format!("redis://127.0.0.1:{announced}")).await;
+    let store = store.unwrap().keys([key(1)]);
+    let write = |data: &'static str| StreamWrite::new(Bytes::from_static(data.as_bytes()));
+    assert_eq!(
+        store.append("session", "a", write("1")).await.unwrap(),
+        Some(vec![1])
+    );
+    cuts.store(true, Ordering::Relaxed);
+    refused(store.append("session", "a", write("2")).await);
+    let begun = Instant::now();
+    let replay = loop {
+        match store.after("session", "a", 0, 9).await {
+            Ok(replay) => break replay,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+    };
+    let Replay::Events { events, .. } = replay else {
+        panic!("{replay:?}");
+    };
+    assert_eq!(events, ["1", "2"]);
+    passing.abort();
 }
 
 #[tokio::test]

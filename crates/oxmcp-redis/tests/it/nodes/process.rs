@@ -3,13 +3,14 @@
 use std::{
     env,
     io::{BufRead, BufReader},
-    net::{Ipv4Addr, SocketAddr},
-    process::{Child, Command, Stdio},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
 };
 
 use super::shop::{self, Ledger};
-use crate::server::{Server, free_port, key};
+use crate::server::{Server, key};
 
 const URL: &str = "OXMCP_REDIS_TEST_URL";
 const PREFIX: &str = "OXMCP_REDIS_TEST_PREFIX";
@@ -29,7 +30,7 @@ impl Node {
         let mut node = Self {
             url: server.url(),
             prefix: prefix.to_owned(),
-            port: free_port(),
+            port: own_port(),
             process: None,
         };
         node.restart();
@@ -75,6 +76,18 @@ impl Node {
     }
 }
 
+/// A port that no outgoing connection is given while the node is away: systems take those from 32768 on.
+fn own_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(process::id() % 100).unwrap() * 100;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
         self.kill();
@@ -90,7 +103,7 @@ async fn the_node() {
     // It ends with the process that has started it, however that ends.
     thread::spawn(|| {
         std::io::stdin().lines().for_each(drop);
-        std::process::exit(0);
+        process::exit(0);
     });
     let ledger = Ledger::open(&url, &prefix).await;
     let store = oxmcp_redis::Redis::connect(&url).await.unwrap();

@@ -1,14 +1,25 @@
 //! Nodes in one process, whose stores have a connection each.
 
+use std::{
+    fmt, mem,
+    sync::{Arc, Mutex},
+};
+
 use oxmcp::{
     Revision, Server, StateKey,
     auth::{
         UnixTime,
         dpop::{NonceKeys, ProofVerifier},
+        server::TrustedIssuer,
     },
     http::{Cluster, ProtectedResource, Serving, StreamableHttp},
 };
 use oxmcp_redis::Redis;
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
 
 use super::{
     proxy::Proxy,
@@ -180,4 +191,68 @@ async fn nonces_are_made_with_the_keys_unless_they_have_their_own() {
     assert!(one.is_current(&before, at) && !other.is_current(&one.make(at), at));
     drop(store.keys([key(2)]));
     assert!(!one.is_current(&before, at));
+}
+
+/// Collects what is logged as a warning, with its fields.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        self.0.lock().unwrap().push(fields.0);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[derive(Default)]
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.push_str(&format!("{}={value:?} ", field.name()));
+    }
+}
+
+#[tokio::test]
+async fn nodes_that_differ_are_told_by_the_log() {
+    let Some((server, prefix)) = shared("nodes that differ") else {
+        return;
+    };
+    let warnings = Warnings::default();
+    let _here = tracing::subscriber::set_default(warnings.clone());
+    let told = || mem::take(&mut *warnings.0.lock().unwrap());
+    let serve = async |name: &str, url: &str| {
+        let issuer = TrustedIssuer::new("https://auth.example.com");
+        let endpoint = StreamableHttp::from(Server::new(name, "1.0.0"))
+            .protect(ProtectedResource::new(url).issuer(issuer))
+            .cluster(server.connect(&prefix).await);
+        endpoint.serve("127.0.0.1:0").await.unwrap().close().await;
+    };
+    serve("shop", "https://mcp.example.com/a").await;
+    serve("shop", "https://mcp.example.com/a").await;
+    assert_eq!(told(), Vec::<String>::new());
+    serve("office", "https://mcp.example.com/b").await;
+    let told = told();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for word in ["name of the server", "here=office", "there=shop"] {
+        assert!(told[0].contains(word), "{told:?}");
+    }
+    assert!(told[1].contains("URL and audiences"), "{told:?}");
 }
