@@ -1,11 +1,22 @@
-//! Parts that examples of authorization share: an authorization server for development, and a browser without a screen.
-#![cfg(feature = "authorization")]
+//! Parts that examples share: an authorization server for development, a browser without a screen, a load balancer, and processes.
 
+#[cfg(feature = "cluster")]
+mod balancer;
+#[cfg(feature = "authorization")]
 mod browser;
+#[cfg(feature = "authorization")]
 mod issuer;
+#[cfg(feature = "cluster")]
+mod processes;
 
+#[cfg(feature = "cluster")]
+pub use balancer::balance;
+#[cfg(feature = "authorization")]
 pub use browser::browse;
+#[cfg(feature = "authorization")]
 pub use issuer::DevelopmentIssuer;
+#[cfg(feature = "cluster")]
+pub use processes::{Process, free_address, redis};
 
 /// Any error.
 pub type AnyError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask lint | lines | test | conformance | bench`.
+//! The project's own commands: `cargo xtask lint | lines | test | conformance | soak | bench`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -32,8 +32,10 @@ Usage: cargo xtask COMMAND
   test conformance [...]      the same as conformance
   test interop [WORD]         software of others against ours; only the cases whose name has WORD in it
   test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?
-  conformance [server|client] [WORD]
-                              the official suite; only the runs that have WORD in their names
+  conformance [server|client|nodes] [WORD]
+                              the official suite; only the runs that have WORD in their names; nodes are two servers that
+                              share a Redis, behind nginx
+  soak [SECONDS]              an hour of calls while nodes are killed
   bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more";
 
 fn main() -> ExitCode {
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         ["lines", root] => lines::run(Some(root)),
         ["test", parts @ ..] => test::run(parts),
         ["conformance", rest @ ..] => conformance::run(rest),
+        ["soak"] => test::soak("3600"),
+        ["soak", seconds] => test::soak(seconds),
         ["bench", options @ ..] => bench::run(options),
         ["record", file, command @ ..] => return interop::record::run(file, command),
         _ => Err(USAGE.to_owned()),

@@ -49,6 +49,24 @@ fn unit() -> Outcome {
     step::run_tests("cargo test", &mut cargo(args))
 }
 
+/// Nodes are killed for so long while clients call them; what becomes of the calls is shown.
+pub(crate) fn soak(seconds: &str) -> Outcome {
+    let args = [
+        "test",
+        "--locked",
+        "-p",
+        "oxmcp-redis",
+        "--test",
+        "it",
+        "--",
+    ];
+    let mut command = cargo(args);
+    command
+        .args(["nodes::killing", "--nocapture", "--test-threads=1"])
+        .env("OXMCP_SOAK_SECONDS", seconds);
+    step::run_tests("calls while nodes are killed", &mut command)
+}
+
 /// What outside tools measure by. The peer that needs an SDK of others is left out: to build that takes longer than all the rest.
 fn bench() -> Outcome {
     let args = [

@@ -13,7 +13,7 @@ use oxmcp::{
     Result,
     store::{Bus, Delivery, MemoryBus},
 };
-use redis::aio::PubSubStream;
+use redis::Msg;
 use tokio::task::JoinHandle;
 
 use crate::{store::Redis, values::Values};
@@ -48,7 +48,7 @@ impl Bus for Redis {
 
 /// Reads messages until there are no more. What is not read in time Redis would keep, and then cut the connection.
 async fn read(
-    mut messages: PubSubStream,
+    mut messages: BoxStream<'static, Msg>,
     topics: HashMap<String, String>,
     values: Values,
     waiting: Arc<MemoryBus>,

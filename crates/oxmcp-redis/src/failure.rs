@@ -24,13 +24,20 @@ pub(crate) fn unanswered(patience: Duration) -> Error {
 }
 
 /// The error of a URL that cannot be read. It does not repeat it: there may be a password in it.
-pub(crate) fn of_url(error: RedisError) -> Error {
-    let message = if cfg!(feature = "tls") {
-        "this is no address of Redis: it is redis://[user:password@]host[:port][/database], with TLS rediss://…, or redis+unix:///path"
-    } else {
-        "this is no address of Redis: it is redis://[user:password@]host[:port][/database], or redis+unix:///path; rediss://… needs the feature `tls`"
+pub(crate) fn of_url(error: Option<RedisError>) -> Error {
+    let tls = match cfg!(feature = "tls") {
+        true => "with TLS it begins with rediss",
+        false => "rediss://… needs the feature `tls`",
     };
-    io(io::ErrorKind::InvalidInput, message).with_source(error)
+    let message = format!(
+        "this is no address of Redis: it is redis://[user:password@]host[:port][/database], with several hosts and commas between \
+         them for a cluster, redis-sentinel://[user:password@]host[:port][,host…]/name[/database], or redis+unix:///path; {tls}"
+    );
+    let failed = io(io::ErrorKind::InvalidInput, message);
+    match error {
+        Some(error) => failed.with_source(error),
+        None => failed,
+    }
 }
 
 /// The error of an operation, or of the connection that it needed.
@@ -59,12 +66,16 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
             format!("Redis at {address} is a replica, which takes no changes: give the address of the primary"),
         ),
         (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) => (
-            io::ErrorKind::Unsupported,
-            cluster(address),
+            io::ErrorKind::ResourceBusy,
+            moving(address),
         ),
         (ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown | ServerErrorKind::ClusterDown), _) => (
             io::ErrorKind::ResourceBusy,
             "Redis is not ready yet: it loads its data, or waits for its primary; try again".to_owned(),
+        ),
+        (ErrorKind::ClusterConnectionNotFound, _) => (
+            io::ErrorKind::ConnectionRefused,
+            format!("no node of the cluster at {address} can be reached that has the key"),
         ),
         (ErrorKind::RESP3NotSupported, _) => (io::ErrorKind::Unsupported, too_old(address, "6.0 or older")),
         _ if error.is_timeout() => {
@@ -91,10 +102,42 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
 }
 
 /// What is said of a node of a cluster.
+#[cfg(not(feature = "cluster"))]
 pub(crate) fn cluster(address: &str) -> String {
     format!(
-        "Redis at {address} is a node of a cluster: give the address of one that stands alone, or of a proxy in front of the cluster"
+        "Redis at {address} is a node of a cluster: build `oxmcp-redis` with its feature `cluster`, or give the address of one that stands alone"
     )
+}
+
+/// What is said of keys that are at another node.
+fn moving(address: &str) -> String {
+    format!(
+        "keys move between the nodes of the cluster of Redis at {address}: try again when they have"
+    )
+}
+
+/// What is said of several addresses that are of no cluster.
+pub(crate) fn no_cluster(address: &str) -> String {
+    format!(
+        "Redis at {address} is no cluster, and only a cluster has several addresses: give that of the primary, or those of sentinels, redis-sentinel://host,host/name"
+    )
+}
+
+/// What is said where there is no code for sentinels.
+#[cfg(not(feature = "sentinel"))]
+pub(crate) const NO_SENTINELS: &str =
+    "addresses of sentinels need the feature `sentinel` of `oxmcp-redis`";
+
+/// The error of sentinels, or of the primary that they name.
+#[cfg(feature = "sentinel")]
+pub(crate) fn of_sentinels(error: RedisError, primary: &str, address: &str) -> Error {
+    if error.kind() == ErrorKind::MasterNameNotFoundBySentinel {
+        let message = format!(
+            "the sentinels at {address} know no primary of the name {primary:?} that works: it is the name in their `sentinel monitor`"
+        );
+        return io(io::ErrorKind::NotFound, message).with_source(error);
+    }
+    of_redis(error, address)
 }
 
 /// What is said of a server that is too old.

@@ -1,7 +1,7 @@
 //! Stores of MCP servers in Redis or Valkey, which several processes share.
 //!
 //! ```no_run
-//! use oxmcp::{Server, StateKey, tasks::Tasks};
+//! use oxmcp::{Server, StateKey, http::StreamableHttp, tasks::Tasks};
 //! use oxmcp_redis::Redis;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -9,8 +9,8 @@
 //! # let key = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
 //! // The same key in all processes, from where secrets are kept. `openssl rand -base64 32` makes one.
 //! let store = Redis::connect("redis://localhost").await?.keys([StateKey::from_base64(key)?]);
-//! let server = Server::new("office", "1.0.0").extension(Tasks::new(store).extension());
-//! # drop(server);
+//! let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
+//! StreamableHttp::from(server).cluster(store).serve("0.0.0.0:8080").await?.await;
 //! # Ok(())
 //! # }
 //! ```
@@ -24,16 +24,18 @@
 // | `tasks` | tasks |
 // | `sessions` | sessions |
 // | `events` | events of streams |
+// | `cluster` | all of it for an endpoint, and what nodes compare |
 // | `bus` | the bus between nodes |
 // | `scripts`, `scripts/` | the scripts by which all of these change something |
 // | `changes` | the subscription that wakes what waits for changes |
 // | `names` | the names of keys and channels |
 // | `values` | values as they are kept: sealed or plain |
-// | `connection` | the connection, and the patience of each operation |
+// | `connection/` | the connection to Redis in every form, and the patience of each operation |
 // | `failure` | the errors |
 
 mod bus;
 mod changes;
+mod cluster;
 mod connection;
 mod events;
 mod failure;

@@ -43,6 +43,11 @@ impl Names {
         format!("{}:leases", self.tag)
     }
 
+    /// What nodes have told of themselves, by its name.
+    pub(crate) fn fact(&self, name: &str) -> String {
+        format!("{}:fact:{}", self.tag, hashed(name))
+    }
+
     /// The record of a session.
     pub(crate) fn session(&self, id: &str) -> String {
         format!("{}:session", self.session_tag(id))

@@ -11,8 +11,8 @@ use crate::{changes::Changes, connection::Connection, names::Names, values::Valu
 ///
 /// Without [`keys`](Self::keys) or [`plaintext`](Self::plaintext) it keeps nothing, and each operation fails.
 ///
-/// It is a [`TaskStore`](oxmcp::tasks::TaskStore), a [`SessionStore`](oxmcp::store::SessionStore), an
-/// [`EventStore`](oxmcp::store::EventStore) and a [`Bus`](oxmcp::store::Bus).
+/// It is a [`Cluster`](oxmcp::http::Cluster), with all that belongs to one: a [`TaskStore`](oxmcp::tasks::TaskStore), a
+/// [`SessionStore`](oxmcp::store::SessionStore), an [`EventStore`](oxmcp::store::EventStore) and a [`Bus`](oxmcp::store::Bus).
 ///
 /// It is bounded in how many tasks there are, in all and of one owner, and in the streams of a session. What bounds the bytes of all is `maxmemory` of Redis, where
 /// `maxmemory-policy` must be `noeviction` or `volatile-ttl`: with `allkeys-lru` tasks get lost while they are needed. What Redis does not
@@ -22,6 +22,7 @@ pub struct Redis {
     pub(crate) connection: Arc<Connection>,
     pub(crate) values: Values,
     pub(crate) names: Names,
+    pub(crate) has_prefix: bool,
     pub(crate) changes: Arc<Changes>,
     pub(crate) max_tasks: usize,
     pub(crate) max_tasks_each: usize,
@@ -31,13 +32,20 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects to `redis://[user:password@]host[:port][/database]`, `redis+unix:///path`, or with the feature `tls` to `rediss://…`:
-    /// for at most 100 000 tasks, and 1 000 of one owner. The connection is made again whenever it is lost; each operation has
-    /// 1.5 seconds for all of that.
+    /// Connects, for at most 100 000 tasks, and 1 000 of one owner. The connection is made again whenever it is lost; each operation
+    /// has 1.5 seconds for all of that.
+    ///
+    /// | Redis | address |
+    /// |---|---|
+    /// | one that stands alone, or an address that leads to the primary | `redis://[user:password@]host[:port][/database]`, `redis+unix:///path` |
+    /// | a cluster, by some of its nodes (feature `cluster`) | `redis://[user:password@]host[:port][,host[:port]…]` |
+    /// | a primary that sentinels know by a name (feature `sentinel`) | `redis-sentinel://[user:password@]host[:port][,…]/name[/database]` |
+    ///
+    /// With the feature `tls`, `rediss` takes the place of `redis`. User and password are those of Redis; sentinels are asked without.
     ///
     /// # Errors
-    /// Where the address cannot be read, nobody answers there within 3 seconds, the user or password is wrong, the server is older
-    /// than Redis 7.0, or it is a node of a cluster.
+    /// Where the address cannot be read, nobody answers there within 3 seconds, the user or password is wrong, or the server is older
+    /// than Redis 7.0.
     ///
     /// # Cancel safety
     /// Cancel safe: nothing is written.
@@ -53,6 +61,7 @@ impl Redis {
             connection,
             values: Values::unknown(),
             names,
+            has_prefix: false,
             changes: Arc::new(changes),
             max_tasks: 100_000,
             max_tasks_each: 1_000,
@@ -68,23 +77,27 @@ impl Redis {
     /// To replace a key, put the new one second everywhere, then first, and leave the old one out when the tasks of before have
     /// expired. Given to any clone this holds for all of them at once, so that no restart is needed. The bus has no memory: a message
     /// under a key that a process does not have yet ends its subscription.
+    ///
+    /// As a [`Cluster`](oxmcp::http::Cluster) it gives the keys to endpoints, too, for what travels with clients.
     #[must_use]
     pub fn keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
-        self.values.seal_with(keys);
+        self.values.keys().replace(keys);
         self
     }
 
-    /// Seals nothing: whoever can read Redis or its files reads arguments, answers and results, and ids, which are secrets.
+    /// Seals nothing: whoever can read Redis or its files reads arguments, answers and results, and ids, which are secrets. Keys that are
+    /// given beside it are for what travels with clients alone.
     #[must_use]
     pub fn plaintext(self) -> Self {
         self.values.leave_plain();
         self
     }
 
-    /// Puts this before all keys and channels, `oxmcp` if it is not called. Servers with different tasks that share a Redis need
-    /// different ones. It stands in braces.
+    /// Puts this before all keys and channels. If it is not called that is `oxmcp`, and for a [`Cluster`](oxmcp::http::Cluster) the name of
+    /// the server. Servers with different tasks that share a Redis need different ones. It stands in braces.
     #[must_use]
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
+        self.has_prefix = true;
         self.names = Names::new(prefix.as_ref());
         let connection = Arc::clone(&self.connection);
         self.changes = Arc::new(Changes::of(connection, self.names.changes()));

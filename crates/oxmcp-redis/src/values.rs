@@ -2,10 +2,13 @@
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use oxmcp::{Error, Result, StateKey, StoreKeys};
+use oxmcp::{Error, Result, SharedKeys, StoreKeys};
 
 use crate::failure;
 
@@ -15,9 +18,11 @@ const PLAIN: u8 = b'p';
 
 /// How values are kept. Clones change together.
 #[derive(Clone)]
-pub(crate) struct Values(Arc<RwLock<Form>>);
+pub(crate) struct Values {
+    keys: SharedKeys,
+    is_plain: Arc<AtomicBool>,
+}
 
-#[derive(Clone)]
 enum Form {
     /// Nothing was chosen: nothing can be kept.
     Unknown,
@@ -27,27 +32,31 @@ enum Form {
 
 impl Values {
     pub(crate) fn unknown() -> Self {
-        Self(Arc::new(RwLock::new(Form::Unknown)))
+        Self {
+            keys: SharedKeys::new([]),
+            is_plain: Arc::default(),
+        }
     }
 
-    /// From now on the keys are these.
-    pub(crate) fn seal_with(&self, keys: impl IntoIterator<Item = StateKey>) {
-        self.set(Form::Sealed(StoreKeys::new(keys)));
+    /// The keys, also where they seal no values.
+    pub(crate) fn keys(&self) -> &SharedKeys {
+        &self.keys
     }
 
+    /// Seals no values, whether there are keys or not.
     pub(crate) fn leave_plain(&self) {
-        self.set(Form::Plain);
-    }
-
-    fn set(&self, form: Form) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = form;
+        self.is_plain.store(true, Ordering::Relaxed);
     }
 
     fn form(&self) -> Form {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        if self.is_plain.load(Ordering::Relaxed) {
+            return Form::Plain;
+        }
+        let keys = self.keys.store();
+        match keys.is_empty() {
+            true => Form::Unknown,
+            false => Form::Sealed(keys),
+        }
     }
 
     /// What is kept of a value at a place: its kind, and its key.

@@ -1,7 +1,7 @@
 //! Stores of an MCP server in one SQLite file, for one process that restarts.
 //!
 //! ```
-//! use oxmcp::{Server, tasks::Tasks};
+//! use oxmcp::{Server, http::StreamableHttp, tasks::Tasks};
 //! use oxmcp_sqlite::Sqlite;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -10,8 +10,10 @@
 //! # std::fs::create_dir_all(&directory)?;
 //! # let path = directory.join("state.db");
 //! let store = Sqlite::open(&path).await?;
-//! let server = Server::new("office", "1.0.0").extension(Tasks::new(store).extension());
-//! # drop(server);
+//! let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
+//! // Its sessions, their events and its tasks are in the file. Over stdio it is `Tasks::new(store)`.
+//! let endpoint = StreamableHttp::from(server).cluster(store);
+//! # drop(endpoint);
 //! # std::fs::remove_dir_all(directory).ok();
 //! # Ok(())
 //! # }
@@ -25,13 +27,19 @@
 //
 // | `store` | [`Sqlite`], the handle, and its bounds |
 // | `tasks` | tasks |
+// | `sessions` | sessions |
+// | `events` | events of streams |
+// | `cluster` | all of it for an endpoint, with keys and a bus in memory |
 // | `schema` | the tables, and whose file it is |
 // | `database` | the thread that has the connection |
 // | `failure` | the errors |
 
+mod cluster;
 mod database;
+mod events;
 mod failure;
 mod schema;
+mod sessions;
 mod store;
 mod tasks;
 

@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Error, Result};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use oxmcp::{Error, Result, StateKey};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
-use crate::failure;
+use crate::failure::{self, Failure};
 
 /// Marks the file as ours, in its header: "oxmc".
 const APPLICATION_ID: i32 = 0x6f78_6d63;
@@ -22,7 +22,7 @@ const VERSION: i32 = 1;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How many statements are kept prepared: all that there are.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 96;
 
 /// Commits reach the disk before they are acknowledged (`FULL`), and one process has the file (`EXCLUSIVE`), which also needs no
 /// shared memory.
@@ -61,6 +61,53 @@ CREATE TRIGGER task_changed AFTER UPDATE OF bytes ON tasks BEGIN
 END;
 CREATE TRIGGER task_removed AFTER DELETE ON tasks BEGIN
     UPDATE totals SET tasks = tasks - 1, bytes = bytes - OLD.bytes;
+END;
+";
+
+/// Those that files of earlier releases do not have. A reader that does not know them does nothing wrong.
+const LATER_TABLES: &str = "
+CREATE TABLE IF NOT EXISTS keys (secret BLOB NOT NULL) STRICT;
+
+CREATE TABLE IF NOT EXISTS sessions (
+    id TEXT NOT NULL PRIMARY KEY,
+    record TEXT,
+    version INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS sessions_by_expiry ON sessions (expires);
+
+CREATE TABLE IF NOT EXISTS streams (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL,
+    name TEXT NOT NULL,
+    last INTEGER NOT NULL DEFAULT 0,
+    ended INTEGER NOT NULL DEFAULT 0,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    leased_until INTEGER NOT NULL DEFAULT 0,
+    touched INTEGER NOT NULL,
+    events INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (session, name)
+) STRICT;
+CREATE INDEX IF NOT EXISTS streams_by_bytes ON streams (bytes);
+CREATE TABLE IF NOT EXISTS events (
+    stream INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    added INTEGER NOT NULL,
+    PRIMARY KEY (stream, number)
+) STRICT;
+CREATE INDEX IF NOT EXISTS events_by_age ON events (added);
+
+CREATE TABLE IF NOT EXISTS event_totals (bytes INTEGER NOT NULL) STRICT;
+INSERT INTO event_totals SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM event_totals);
+CREATE TRIGGER IF NOT EXISTS event_added AFTER INSERT ON events BEGIN
+    UPDATE streams SET events = events + 1, bytes = bytes + length(NEW.data) WHERE id = NEW.stream;
+    UPDATE event_totals SET bytes = bytes + length(NEW.data);
+END;
+CREATE TRIGGER IF NOT EXISTS event_removed AFTER DELETE ON events BEGIN
+    UPDATE streams SET events = events - 1, bytes = bytes - length(OLD.data) WHERE id = OLD.stream;
+    UPDATE event_totals SET bytes = bytes - length(OLD.data);
 END;
 ";
 
@@ -121,11 +168,29 @@ fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
         }
         _ => return Err(Refused::Foreign),
     }
-    connection.execute("DELETE FROM tasks WHERE expires <= ?1", [now_ms])?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(LATER_TABLES)?;
+    transaction.execute("DELETE FROM tasks WHERE expires <= ?1", [now_ms])?;
     // Whoever held a lease had the file, which is ours now.
-    let leases = "UPDATE tasks SET leased_until = ?1 WHERE leased_until > ?1";
-    connection.execute(leases, [now_ms])?;
+    for table in ["tasks", "streams"] {
+        let leases = format!("UPDATE {table} SET leased_until = ?1 WHERE leased_until > ?1");
+        transaction.execute(&leases, [now_ms])?;
+    }
+    transaction.commit()?;
     Ok(connection)
+}
+
+/// The key of this file, which seals what travels with clients. It is made with the file.
+pub(crate) fn key(db: &Connection) -> Result<StateKey, Failure> {
+    let kept = db.query_row("SELECT secret FROM keys", [], |row| row.get(0));
+    if let Some(secret) = kept.optional()? {
+        return Ok(StateKey::new(secret));
+    }
+    let mut secret = [0; StateKey::LENGTH];
+    getrandom::fill(&mut secret)
+        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    db.execute("INSERT INTO keys (secret) VALUES (?1)", [secret])?;
+    Ok(StateKey::new(secret))
 }
 
 fn refused(path: &Path, why: Refused) -> Error {

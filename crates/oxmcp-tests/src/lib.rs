@@ -15,6 +15,11 @@ mod migrating {}
 #[doc = include_str!("../../../docs/authorization.md")]
 mod authorization {}
 
+/// The code in docs/many-nodes.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/many-nodes.md")]
+mod many_nodes {}
+
 /// The code in docs/tasks.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tasks.md")]

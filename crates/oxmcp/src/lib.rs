@@ -209,6 +209,8 @@ pub use server::{
     Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError, ToolResponse,
     WeakServer, Wrapped, file_resources, logging, prompt, resource, tool,
 };
+#[cfg(feature = "http-server")]
+pub use session::SharedKeys;
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use session::StateKey;
 #[cfg(feature = "server")]

@@ -3,6 +3,7 @@
 //! Every scenario is run at every revision that it applies to. The bar is higher than the suite's own: a warning fails a
 //! run as an error does, and so does a run in which nothing was tried. There is no list of failures that are expected.
 
+mod nodes;
 mod report;
 mod runs;
 mod server;
@@ -24,6 +25,7 @@ use crate::{
     setup::{Node, Tools},
     step::{self, Outcome, cargo, headline, root},
 };
+use nodes::Nodes;
 use runs::{Run, Side};
 use server::Server;
 
@@ -33,14 +35,17 @@ const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.j
 /// Well beyond the 30 seconds that the suite gives a scenario, and itself to end after that.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Runs what is asked for: `[server|client] [WORD]`.
+/// Runs what is asked for: `[server|client|nodes] [WORD]`.
 pub(crate) fn run(args: &[&str]) -> Outcome {
+    let is_nodes = args.first() == Some(&"nodes");
     let (side, word) = match args {
+        ["nodes"] => (Some(Side::Server), ""),
+        ["nodes", word] => (Some(Side::Server), *word),
         [] => (None, ""),
         [side] if Side::parse(side).is_some() => (Side::parse(side), ""),
         [word] => (None, *word),
         [side, word] if Side::parse(side).is_some() => (Side::parse(side), *word),
-        _ => return Err("usage: cargo xtask conformance [server|client] [WORD]".to_owned()),
+        _ => return Err("usage: cargo xtask conformance [server|client|nodes] [WORD]".to_owned()),
     };
     let node = Tools::set_up_node()?;
     let build = ["build", "--quiet", "--locked", "-p", "oxmcp-conformance"];
@@ -56,7 +61,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         "conformance: the official suite, runs: {}",
         runs.len()
     ));
-    let suite = Suite::start(node, &runs)?;
+    let suite = Suite::start(node, &runs, is_nodes)?;
     let outcome = suite.run_all(runs);
     if word.is_empty() {
         for (reason, scenarios) in left_out {
@@ -84,12 +89,27 @@ struct Suite {
     node: Node,
     /// Where our programs are.
     programs: PathBuf,
-    server: Option<Server>,
+    target: Option<Target>,
+}
+
+/// What the scenarios for servers are run against.
+enum Target {
+    Server(Server),
+    Nodes(Nodes),
+}
+
+impl Target {
+    fn url(&self) -> String {
+        match self {
+            Self::Server(server) => server.url(),
+            Self::Nodes(nodes) => nodes.url(),
+        }
+    }
 }
 
 impl Suite {
-    /// Starts one server for all runs that need one.
-    fn start(node: Node, runs: &[Run]) -> Outcome<Self> {
+    /// Starts one server for all runs that need one, or several nodes of it.
+    fn start(node: Node, runs: &[Run], is_nodes: bool) -> Outcome<Self> {
         let us =
             env::current_exe().map_err(|error| format!("cannot find what was built: {error}"))?;
         let programs = us.parent().map(Path::to_owned).unwrap_or_default();
@@ -101,13 +121,15 @@ impl Suite {
         fs::create_dir_all(&reports)
             .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
-        let server = is_needed
-            .then(|| Server::start(&programs, &reports.join("server.log")))
-            .transpose()?;
+        let start = || match is_nodes {
+            true => Nodes::start(&programs, &reports).map(Target::Nodes),
+            false => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
+        };
+        let target = is_needed.then(start).transpose()?;
         Ok(Self {
             node,
             programs,
-            server,
+            target,
         })
     }
 
@@ -122,7 +144,7 @@ impl Suite {
                     while let Some(run) = { locked(&waiting).next() } {
                         if let Err(reason) = self.run(&run) {
                             failed.fetch_add(1, Ordering::Relaxed);
-                            println!("FAILED {run}: {reason}\n    {}", run.again());
+                            println!("FAILED {run}: {reason}\n    {}", run.again(self.word(&run)));
                         }
                     }
                 });
@@ -136,6 +158,15 @@ impl Suite {
                 "FAILED: conformance: {failed} of {all} runs\nall that the suite has said: {}",
                 reports().display()
             )),
+        }
+    }
+
+    /// The word for what a run is run against.
+    fn word(&self, run: &Run) -> &'static str {
+        match (run.side, &self.target) {
+            (Side::Client, _) => "client",
+            (Side::Server, Some(Target::Nodes(_))) => "nodes",
+            (Side::Server, _) => "server",
         }
     }
 
@@ -155,8 +186,8 @@ impl Suite {
     fn command(&self, run: &Run) -> Command {
         let mut command = self.node.run(SUITE);
         command.arg(run.side.to_string());
-        match &self.server {
-            Some(server) if run.side == Side::Server => command.args(["--url", &server.url()]),
+        match &self.target {
+            Some(target) if run.side == Side::Server => command.args(["--url", &target.url()]),
             // The suite splits the command at spaces: no path, no spaces.
             _ => command.args(["--command", "./conformance-client"]),
         };

@@ -66,15 +66,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// How to run it and nothing else.
-    pub(super) fn again(&self) -> String {
+    /// How to run it and nothing else, against what this word stands for.
+    pub(super) fn again(&self, word: &str) -> String {
         let Self {
-            side,
-            scenario,
-            revision,
-            is_extension: _,
+            scenario, revision, ..
         } = self;
-        format!("run just that: cargo xtask conformance {side} '{scenario} {revision}'")
+        format!("run just that: cargo xtask conformance {word} '{scenario} {revision}'")
     }
 
     /// Where its report goes.

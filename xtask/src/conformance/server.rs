@@ -22,14 +22,14 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it listens. What it says goes into a log.
-    pub(super) fn start(programs: &Path, log: &Path) -> Outcome<Self> {
-        let port =
-            free_port().map_err(|error| format!("there is no port to listen at: {error}"))?;
+    /// Starts it with these options, and waits until it listens. What it says goes into a log.
+    pub(super) fn start(programs: &Path, log: &Path, options: &[&str]) -> Outcome<Self> {
+        let port = free_port()?;
         let program = programs.join("conformance-server");
         let process = File::create(log).and_then(|log| {
             Command::new(&program)
                 .args(["--port", &port.to_string()])
+                .args(options)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(log)
@@ -38,19 +38,18 @@ impl Server {
         let process =
             process.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         let mut server = Self { process, port };
-        for _ in 0..LOOKS {
-            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
-                return Ok(server);
-            }
-            if let Ok(Some(status)) = server.process.try_wait() {
-                return Err(format!(
-                    "our server has ended with {status}; see {}",
-                    log.display()
-                ));
-            }
-            thread::sleep(PAUSE);
+        let listens = await_port(port, "our server");
+        if let Ok(Some(status)) = server.process.try_wait() {
+            return Err(format!(
+                "our server has ended with {status}; see {}",
+                log.display()
+            ));
         }
-        Err("our server does not listen".to_owned())
+        listens.map(|()| server)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn url(&self) -> String {
@@ -66,8 +65,21 @@ impl Drop for Server {
     }
 }
 
+/// Waits until somebody listens at a port.
+pub(super) fn await_port(port: u16, name: &str) -> Outcome {
+    for _ in 0..LOOKS {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(format!("{name} does not listen"))
+}
+
 /// A port that nobody listens at now, and hardly anybody will in the next moment.
-fn free_port() -> std::io::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok(listener.local_addr()?.port())
+pub(super) fn free_port() -> Outcome<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|it| it.local_addr());
+    let address = address.map_err(|error| format!("there is no port to listen at: {error}"))?;
+    Ok(address.port())
 }

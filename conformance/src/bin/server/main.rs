@@ -1,5 +1,5 @@
 //! The server that the official conformance suite is run against: `conformance-server --port N` serves every revision at
-//! once at `http://127.0.0.1:N/mcp`.
+//! once at `http://127.0.0.1:N/mcp`; with `--redis URL` it is one of several nodes.
 //!
 //! The names of tools, prompts and resources, their texts, and the keys of questions are the suite's.
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
@@ -15,9 +15,10 @@ mod tools;
 
 use std::{env, error::Error, process::ExitCode};
 
-use oxmcp::{Server, http::StreamableHttp};
+use oxmcp::{Server, StateKey, http::StreamableHttp};
+use oxmcp_redis::Redis;
 
-const USAGE: &str = "usage: conformance-server --port PORT";
+const USAGE: &str = "usage: conformance-server --port PORT [--redis URL]";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -31,14 +32,21 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: Vec<String>) -> Result<(), Box<dyn Error>> {
-    let [flag, port] = args.as_slice() else {
-        return Err(USAGE.into());
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let (port, redis) = match args[..] {
+        ["--port", port] => (port, None),
+        ["--port", port, "--redis", url] => (port, Some(url)),
+        _ => return Err(USAGE.into()),
     };
-    if flag != "--port" {
-        return Err(USAGE.into());
-    }
-    let server = server();
-    let endpoint = StreamableHttp::new(move |_request| server.clone());
+    let endpoint = StreamableHttp::from(server());
+    let endpoint = match redis {
+        Some(url) => {
+            // Nothing here is a secret.
+            let keys = [StateKey::new([1; StateKey::LENGTH])];
+            endpoint.cluster(Redis::connect(url).await?.keys(keys))
+        }
+        None => endpoint,
+    };
     endpoint
         .serve(("127.0.0.1", port.parse()?))
         .await?

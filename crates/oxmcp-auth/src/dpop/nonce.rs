@@ -1,10 +1,17 @@
 //! Nonces that a server can check without having kept them.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
-use ring::hmac;
+use ring::{hmac, rand::SystemRandom};
 
-use crate::{jose::base64url, time::UnixTime};
+use crate::{
+    error::{AuthError, Result},
+    jose::base64url,
+    time::UnixTime,
+};
 
 /// Bytes of the time, and of the whole nonce: half of the authentication code is enough for what lives minutes.
 const TIME: usize = 8;
@@ -24,19 +31,59 @@ const NONCE: usize = TIME + 16;
 #[derive(Clone)]
 pub struct NonceKeys {
     make: hmac::Key,
+    /// Where the keys of all nodes come from, in place of one that nobody has given.
+    shared: Option<Arc<OnceLock<Source>>>,
     accept: Vec<hmac::Key>,
     lifetime: u64,
 }
+
+/// Gives the keys as they are now, of which the first one makes nonces.
+type Source = Box<dyn Fn() -> Vec<[u8; 32]> + Send + Sync>;
 
 impl NonceKeys {
     /// Nonces made with that key, valid for 300 seconds.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
+        Self::made_with(hmac::Key::new(hmac::HMAC_SHA256, key), None)
+    }
+
+    /// Nonces made with a random key of this process, valid for 300 seconds; or with those that [`share`](Self::share) brings.
+    ///
+    /// # Errors
+    /// Where the operating system gives no randomness.
+    pub fn random() -> Result<Self> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| AuthError::configuration("there is no randomness for a key"))?;
+        Ok(Self::made_with(key, Some(Arc::default())))
+    }
+
+    fn made_with(make: hmac::Key, shared: Option<Arc<OnceLock<Source>>>) -> Self {
         Self {
-            make: hmac::Key::new(hmac::HMAC_SHA256, key),
+            make,
+            shared,
             accept: Vec::new(),
             lifetime: 300,
         }
+    }
+
+    /// In place of a [random](Self::random) key, also in all clones: `keys` gives, each time that it is asked, the keys that all
+    /// nodes share now, of which the first one makes nonces. Keys that were given stay, and so do those that were shared before.
+    pub fn share(&self, keys: impl Fn() -> Vec<[u8; 32]> + Send + Sync + 'static) {
+        if let Some(shared) = &self.shared {
+            shared.get_or_init(|| Box::new(keys));
+        }
+    }
+
+    /// The keys that make nonces, the newest first.
+    fn making(&self) -> Vec<hmac::Key> {
+        let shared = self.shared.as_ref().and_then(|it| it.get());
+        let shared = shared.map_or_else(Vec::new, |keys| keys());
+        if shared.is_empty() {
+            return vec![self.make.clone()];
+        }
+        let keys = shared.iter();
+        keys.map(|key| hmac::Key::new(hmac::HMAC_SHA256, key))
+            .collect()
     }
 
     /// Takes the nonces of that key, too: of one that was replaced, or that other nodes make theirs with already.
@@ -59,7 +106,8 @@ impl NonceKeys {
     #[must_use]
     pub fn make(&self, now: UnixTime) -> String {
         let time = now.seconds().to_be_bytes();
-        let code = hmac::sign(&self.make, &time);
+        let making = self.making();
+        let code = hmac::sign(making.first().unwrap_or(&self.make), &time);
         let nonce = time.iter().chain(code.as_ref()).take(NONCE);
         base64url::encode(nonce.copied().collect::<Vec<_>>())
     }
@@ -76,8 +124,11 @@ impl NonceKeys {
         let made = UnixTime::from_seconds(u64::from_be_bytes(*time));
         let is_in_time =
             now.seconds_since(made) <= self.lifetime && made.seconds_since(now) <= self.lifetime;
-        let keys = std::iter::once(&self.make).chain(&self.accept);
-        let mut keys = keys.map(|key| hmac::sign(key, time));
+        let making = self.making();
+        let mut keys = making
+            .iter()
+            .chain(&self.accept)
+            .map(|key| hmac::sign(key, time));
         is_in_time && keys.any(|own| is_equal(own.as_ref(), code))
     }
 }
@@ -91,5 +142,28 @@ fn is_equal(code: &[u8], half: &[u8]) -> bool {
 impl fmt::Debug for NonceKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NonceKeys(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_key_gives_way_to_those_that_are_shared_and_a_given_one_does_not() {
+        let at = UnixTime::from_seconds(1_000);
+        let [one, other] = [(); 2].map(|()| NonceKeys::random().unwrap());
+        let clone = one.clone();
+        assert!(!other.is_current(&clone.make(at), at));
+        for keys in [&one, &other] {
+            keys.share(|| vec![[2; 32], [1; 32]]);
+        }
+        assert!(other.is_current(&clone.make(at), at));
+        let given = NonceKeys::new(&[3; 32]);
+        let before = given.make(at);
+        given.share(|| vec![[2; 32]]);
+        assert_eq!(given.make(at), before);
+        // What was made with a key that is replaced is still taken.
+        assert!(one.is_current(&NonceKeys::new(&[1; 32]).make(at), at));
     }
 }

@@ -116,6 +116,12 @@ impl ProofVerifier {
         Self { nonces: Some(keys) }
     }
 
+    /// The keys of the nonces that it demands, if it does.
+    #[must_use]
+    pub fn nonce_keys(&self) -> Option<&NonceKeys> {
+        self.nonces.as_ref()
+    }
+
     /// The names of the algorithms of proofs that are taken, for challenges and metadata.
     #[must_use]
     pub fn algorithms() -> [&'static str; 3] {

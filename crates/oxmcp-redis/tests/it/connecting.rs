@@ -41,15 +41,6 @@ async fn another_password_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_node_of_a_cluster_is_refused() {
-    let Some(server) = own("nodes of clusters", &["--cluster-enabled", "yes"]) else {
-        return;
-    };
-    let error = refused(Redis::connect(server.url()).await);
-    assert!(error.contains("is a node of a cluster"), "{error}");
-}
-
-#[tokio::test]
 async fn an_old_redis_is_refused() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -76,7 +76,7 @@ impl Server {
         // Another program may take the port in between.
         for _ in 0..5 {
             let port = free_port();
-            let mut keeper = spawn(program, port, &directory, &options);
+            let mut keeper = spawn(program, &directory, &arguments(port, &options));
             if is_up(port) {
                 return Some(Self {
                     port,
@@ -94,7 +94,8 @@ impl Server {
     pub(crate) fn restart(&mut self) {
         self.stop();
         let program = PROGRAM.as_ref().unwrap();
-        self.keeper = spawn(program, self.port, &self.directory, &self.options);
+        let arguments = arguments(self.port, &self.options);
+        self.keeper = spawn(program, &self.directory, &arguments);
         assert!(is_up(self.port), "redis-server does not start again");
     }
 
@@ -151,8 +152,12 @@ impl Drop for Server {
     }
 }
 
-fn spawn(program: &PathBuf, port: u16, directory: &PathBuf, options: &[String]) -> Child {
+/// The arguments of a server. What has a configuration file, as sentinels must have, says all of it there.
+fn arguments(port: u16, options: &[String]) -> Vec<String> {
     let port = port.to_string();
+    if options.iter().any(|it| it == "--sentinel") {
+        return [options, &["--port".to_owned(), port]].concat();
+    }
     let settings = [
         "--bind",
         "127.0.0.1",
@@ -163,11 +168,15 @@ fn spawn(program: &PathBuf, port: u16, directory: &PathBuf, options: &[String]) 
         "--appendonly",
         "no",
     ];
+    let settings = settings.map(str::to_owned);
+    [&settings, options].concat()
+}
+
+fn spawn(program: &PathBuf, directory: &PathBuf, arguments: &[String]) -> Child {
     Command::new("sh")
         .args(["-c", KEEPER, "keeper"])
         .arg(program)
-        .args(settings)
-        .args(options)
+        .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

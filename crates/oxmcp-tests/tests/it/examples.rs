@@ -161,6 +161,36 @@ fn asking() {
 }
 
 #[test]
+fn cluster() {
+    let Some(redis) = xtask::packages::REDIS.bring().unwrap() else {
+        return xtask::packages::left_out("the example of a cluster: there is no redis-server");
+    };
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let beside = redis.parent().map(Path::to_owned);
+    let paths = env::join_paths(beside.into_iter().chain(env::split_paths(&paths))).unwrap();
+    let output = Command::new(program("cluster"))
+        .env("PATH", paths)
+        .env_remove("REDIS_URL")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = printed.lines().collect();
+    // Which node it is depends on how many requests there were before.
+    assert_eq!(lines.len(), 7, "{printed}");
+    for (asked, killed, booked) in [
+        (lines[0], lines[1], lines[2]),
+        (lines[3], lines[4], lines[5]),
+    ] {
+        let name = killed.trim().strip_suffix(" is killed").unwrap();
+        assert!(asked.contains(&format!("({name} asks)")), "{printed}");
+        assert!(booked.contains("has booked it, window: true"), "{printed}");
+        assert!(!booked.contains(name), "{printed}");
+    }
+    assert_eq!(lines[6], "=> soup, in a session of before");
+}
+
+#[test]
 fn state() {
     insta::assert_snapshot!(prints(("state", &[])), @r#"
     2 notes; the program has 2

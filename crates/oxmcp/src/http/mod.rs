@@ -6,6 +6,7 @@
 //! | [`StreamableSession`] | `http-server` | one session of it, for those who route requests themselves |
 //! | [`LegacySse`] | `http-server` | the same for clients that know no transport but that of 2024-11-05 |
 //! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
+//! | [`Cluster`] | `http-server` | what the nodes of a server share: sessions, events, tasks, a bus and keys |
 //! | [`Serving`] | `http-server` | an address that is served |
 //! | [`HealthCheck`] | `http-server` | whether an endpoint lives, and is ready: services to mount |
 //! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
@@ -25,10 +26,13 @@
 // | `protection` | access tokens that an endpoint demands |
 // | `server` | the endpoint, its sessions, and addresses that are served |
 // | `client` | the exchanges with an endpoint, and the HTTP client |
+// | `cluster` | what the nodes of a server share, as one |
 // | `names` | header names that both sides look up |
 
 #[cfg(feature = "http-client")]
 mod client;
+#[cfg(feature = "http-server")]
+mod cluster;
 mod names;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 mod protection;
@@ -46,6 +50,8 @@ pub use client::{
 pub use client::{
     DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
 };
+#[cfg(feature = "http-server")]
+pub use cluster::Cluster;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]

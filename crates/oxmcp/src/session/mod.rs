@@ -11,6 +11,7 @@
 //! | `handler/` | what a handler is, gets and fails with |
 //! | `middleware/` | what requests and notifications pass on their way |
 //! | `sealing.rs` | what travels with clients or lies in stores, and the keys that seal it |
+//! | `shared_keys.rs` | the keys that all nodes of a server share |
 //! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
 //! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
 //!
@@ -27,6 +28,8 @@ pub(crate) mod outbound;
 pub(crate) mod panics;
 #[cfg(any(feature = "server", feature = "auth"))]
 pub(crate) mod sealing;
+#[cfg(feature = "http-server")]
+pub(crate) mod shared_keys;
 pub(crate) mod task;
 pub mod trace;
 
@@ -42,3 +45,5 @@ pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
 pub use sealing::StateKey;
 #[cfg(feature = "server")]
 pub use sealing::StoreKeys;
+#[cfg(feature = "http-server")]
+pub use shared_keys::SharedKeys;

@@ -105,7 +105,7 @@ impl StateKey {
 
     /// The key for another use, made of this one. Its id is the same, which says nothing of either.
     #[cfg(feature = "server")]
-    fn derived(&self, purpose: &[u8]) -> Self {
+    pub(crate) fn derived(&self, purpose: &[u8]) -> Self {
         Self {
             secret: sha256(&[b"oxmcp derived key", &[0], purpose, &[0], &self.secret]),
             id: self.id,
@@ -141,6 +141,12 @@ impl KeyRing {
             given,
             own: OnceLock::new(),
         }
+    }
+
+    /// Whether it has keys that were given to it.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn is_given(&self) -> bool {
+        !self.given.is_empty()
     }
 
     /// The key that seals.

@@ -1,5 +1,7 @@
 //! [`Tasks`], the extension for servers: its settings, its store, and how tasks are made, found and changed.
 
+#[cfg(feature = "http-server")]
+use std::sync::OnceLock;
 use std::{
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -40,6 +42,9 @@ pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
+    /// Whether the store is one that nobody has chosen.
+    #[cfg(feature = "http-server")]
+    is_in_memory: bool,
     ttl: Duration,
     poll_interval: Duration,
     pub(super) local: Arc<Local>,
@@ -54,6 +59,9 @@ pub(super) struct Local {
     pub(super) cut: CancellationToken,
     /// How many tasks run here.
     pub(super) running: watch::Sender<usize>,
+    /// The store of the nodes among which the server is, where nobody has chosen another.
+    #[cfg(feature = "http-server")]
+    shared: OnceLock<Arc<dyn AnyTaskStore>>,
 }
 
 impl Local {
@@ -63,6 +71,8 @@ impl Local {
             closing: CancellationToken::new(),
             cut: CancellationToken::new(),
             running: watch::Sender::new(0),
+            #[cfg(feature = "http-server")]
+            shared: OnceLock::new(),
         })
     }
 
@@ -95,6 +105,8 @@ impl Tasks {
     pub fn new(store: impl TaskStore) -> Self {
         Self {
             store: Arc::new(store),
+            #[cfg(feature = "http-server")]
+            is_in_memory: false,
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
             local: Local::new(),
@@ -109,10 +121,33 @@ impl Tasks {
         }
     }
 
-    /// Tasks that are kept in the memory of this process, and end with it.
+    /// Tasks that are kept in the memory of this process, and end with it; or with a [`Cluster`](crate::http::Cluster), where the
+    /// server is served over HTTP with one.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(MemoryTaskStore::new())
+        Self {
+            #[cfg(feature = "http-server")]
+            is_in_memory: true,
+            ..Self::new(MemoryTaskStore::new())
+        }
+    }
+
+    /// Keeps the tasks of a server in this store from now on, where they are kept in memory.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn share(server: &Server, store: &Arc<dyn AnyTaskStore>) {
+        if let Some(tasks) = server.extension_state::<Self>(super::wire::ID)
+            && tasks.is_in_memory
+        {
+            tasks.local.shared.get_or_init(|| Arc::clone(store));
+        }
+    }
+
+    fn store(&self) -> &dyn AnyTaskStore {
+        #[cfg(feature = "http-server")]
+        if let Some(shared) = self.local.shared.get() {
+            return &**shared;
+        }
+        &*self.store
     }
 
     /// How long a task is kept after it was made. Default: an hour. While it works this is put off, up to 24 hours; one that
@@ -149,7 +184,7 @@ impl Tasks {
         task.ttl_ms = self.ttl_ms(ttl_ms);
         task.poll_interval_ms = in_ms(self.poll_interval);
         task.replay = replay.filter(|it| it.bytes() <= MAX_BYTES).map(Box::new);
-        self.store.create(task.clone()).await?;
+        self.store().create(task.clone()).await?;
         Ok(task)
     }
 
@@ -201,29 +236,29 @@ impl Tasks {
                 "the cursor is not one that this list gave; begin again without one",
             ));
         }
-        self.store.list(Some(owner), after, limit).await
+        self.store().list(Some(owner), after, limit).await
     }
 
     pub(super) async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
         if !is_id(id) {
             return Ok(None);
         }
-        self.store.load(id).await
+        self.store().load(id).await
     }
 
     /// Leases a task, unless another lease of it holds. Returns the epoch of the lease.
     pub(super) async fn claim(&self, id: &str) -> Result<Option<u64>> {
-        self.store.claim(id, LEASE).await
+        self.store().claim(id, LEASE).await
     }
 
     /// Makes a lease last. Returns whether it still held.
     pub(super) async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
-        self.store.renew(id, epoch, lease).await
+        self.store().renew(id, epoch, lease).await
     }
 
     /// Some tasks whose lease has run out.
     pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
-        self.store.orphans(limit).await
+        self.store().orphans(limit).await
     }
 
     /// Whether others can go on with them when this process ends.
@@ -244,7 +279,7 @@ impl Tasks {
 
     /// Waits until a task has another revision, or is gone.
     pub(super) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
-        self.store.changed(id, revision).await
+        self.store().changed(id, revision).await
     }
 
     /// Changes a task, and tells who listens. `change` may be called several times, and says whether it has changed anything.
@@ -303,7 +338,7 @@ impl Tasks {
             if told.is_some() {
                 task.updated_ms = now_ms().max(task.updated_ms);
             }
-            if self.store.replace(id, revision, task.clone()).await? {
+            if self.store().replace(id, revision, task.clone()).await? {
                 if let Some(server) = told {
                     publish(server, &task);
                 }

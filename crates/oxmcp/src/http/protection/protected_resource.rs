@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    iter,
     sync::{Arc, OnceLock},
 };
 
@@ -24,6 +25,7 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::client::{DynHttpClient, HttpClient},
+    session::shared_keys::SharedKeys,
 };
 
 /// Seconds that clocks may differ by.
@@ -327,6 +329,23 @@ impl ProtectedResource {
         )))
     }
 
+    /// Makes nonces with the keys that all nodes share, where no keys were given for that.
+    pub(in crate::http) fn share_nonces(&self, keys: &SharedKeys) {
+        let proofs = self.settings.dpop.as_ref().map(|(proofs, _)| proofs);
+        if let Some(nonces) = proofs.and_then(ProofVerifier::nonce_keys) {
+            let keys = keys.clone();
+            nonces.share(move || keys.nonces());
+        }
+    }
+
+    /// For whom tokens must be: the URL, and the audiences beside it.
+    pub(in crate::http) fn audiences(&self) -> impl Iterator<Item = &str> {
+        let audiences = self.settings.audiences.iter();
+        iter::once(&self.settings.url)
+            .chain(audiences)
+            .map(String::as_str)
+    }
+
     /// What requests must pass.
     ///
     /// # Errors
@@ -349,7 +368,7 @@ impl ProtectedResource {
 
 impl Settings {
     fn guard(&self) -> Result<Guard, AuthError> {
-        let audiences = std::iter::once(&self.url).chain(&self.audiences);
+        let audiences = iter::once(&self.url).chain(&self.audiences);
         let mut verifier = TokenVerifier::new(audiences)?.clock_skew(self.clock_skew);
         for issuer in &self.issuers {
             verifier = verifier.issuer(issuer.clone())?;

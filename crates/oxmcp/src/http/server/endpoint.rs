@@ -11,12 +11,17 @@ use crate::http::protection::ProtectedResource;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    http::server::{
-        response::{self, Refused},
-        serve::{CLOSE_GRACE, HealthCheck, HealthState, Readiness, Serving, Stores, listen, serve},
-        sessions::{Session, Sessions, is_id, new_id},
-        sse_2024::{Choose, LegacySse, SseSessions},
-        validation::{self, Policy},
+    http::{
+        cluster::{AnyCluster, Cluster},
+        server::{
+            response::{self, Refused},
+            serve::{
+                CLOSE_GRACE, HealthCheck, HealthState, Readiness, Serving, Stores, listen, serve,
+            },
+            sessions::{Session, Sessions, is_id, new_id},
+            sse_2024::{Choose, LegacySse, SseSessions},
+            validation::{self, Policy},
+        },
     },
     limits::Limits,
     server::{ChangeBus, Server},
@@ -78,6 +83,8 @@ pub(super) struct Settings {
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
     pub(super) bus: Option<Arc<dyn AnyBus>>,
+    /// The nodes that it is among.
+    pub(super) cluster: Option<Arc<AnyCluster>>,
     /// Where the ids of sessions come from; `None` where they are random.
     pub(super) session_ids: Option<SessionIds>,
     /// Whether each answer is one message, and there are no streams.
@@ -131,6 +138,7 @@ impl StreamableHttp {
                 events: Some(any_event_store(MemoryEventStore::new())),
                 sessions: None,
                 bus: None,
+                cluster: None,
                 session_ids: None,
                 json_only: false,
                 stateless: false,
@@ -206,8 +214,11 @@ impl StreamableHttp {
     /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed. Without a bus a node
     ///   finds that out by itself, but late: as often as a 64th of [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
     #[must_use]
-    pub fn bus(mut self, bus: impl Bus) -> Self {
-        let bus = any_bus(bus);
+    pub fn bus(self, bus: impl Bus) -> Self {
+        self.with_bus(any_bus(bus))
+    }
+
+    fn with_bus(mut self, bus: Arc<dyn AnyBus>) -> Self {
         let changes = ChangeBus::new(Arc::clone(&bus));
         if let Some(server) = &self.settings.server {
             server.join(&changes);
@@ -218,6 +229,37 @@ impl StreamableHttp {
             Arc::new(move |parts| choose(parts).inspect(|server| server.join(&changes)));
         settings.bus = Some(bus);
         self
+    }
+
+    /// Makes it one of several nodes, which share what is in this: sessions, the events of their streams, tasks, a bus, and keys. So
+    /// a client can go on at any node. It is [`session_store`](Self::session_store), [`event_store`](Self::event_store) and
+    /// [`bus`](Self::bus) in one; what is set after it stays.
+    ///
+    /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its tasks,
+    /// where they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys, where they are
+    /// [random](crate::auth::dpop::NonceKeys::random) else. The log warns where another node has another name of the server, or is
+    /// [protected](Self::protect) under another URL or for other audiences. All nodes also need the same tools and limits, which
+    /// nothing compares.
+    ///
+    /// Without keys it serves nothing, and [`serve`](Self::serve) says how to make one.
+    #[must_use]
+    pub fn cluster(mut self, cluster: impl Cluster) -> Self {
+        let settings = self.set();
+        let name = settings.server.as_ref();
+        let name = name.map(|server| server.features().info.name.clone());
+        let (cluster, parts) = AnyCluster::new(cluster, name.as_deref());
+        settings.sessions = Some(parts.sessions);
+        settings.events = Some(parts.events);
+        settings.cluster = Some(Arc::clone(&cluster));
+        #[cfg(feature = "auth")]
+        settings.share_nonces();
+        let choose = Arc::clone(&settings.choose);
+        settings.choose = Arc::new(move |parts| {
+            let server = choose(parts)?;
+            cluster.join(&server);
+            Some(server)
+        });
+        self.with_bus(parts.bus)
     }
 
     /// Answers each request with one message, as JSON, and has no streams: for what is in front of the endpoint and passes on no
@@ -268,6 +310,7 @@ impl StreamableHttp {
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
         self.set().protected = Some(resource);
+        self.set().share_nonces();
         self
     }
 
@@ -388,6 +431,10 @@ impl StreamableHttp {
             .server
             .as_ref()
             .map_or(Ok(()), Server::check)?;
+        if let Some(cluster) = &self.settings.cluster {
+            cluster.check()?;
+            cluster.compare(self.settings.facts(None)).await;
+        }
         let listener = listen(address).await?;
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
@@ -508,7 +555,41 @@ impl StreamableHttp {
         };
         server.check().map_err(|error| misconfigured(&error))?;
         server.note_endpoint();
+        if let Some(cluster) = &self.settings.cluster {
+            cluster.check().map_err(|error| misconfigured(&error))?;
+            if cluster.must_compare() {
+                let (cluster, facts) = (Arc::clone(cluster), self.settings.facts(Some(&server)));
+                drop(spawn(async move { cluster.compare(facts).await }));
+            }
+        }
         Ok(server)
+    }
+}
+
+impl Settings {
+    /// Makes nonces with the keys of the nodes, where there are both.
+    #[cfg(feature = "auth")]
+    fn share_nonces(&self) {
+        if let (Some(resource), Some(cluster)) = (&self.protected, &self.cluster) {
+            resource.share_nonces(cluster.keys());
+        }
+    }
+
+    /// What all nodes should have in common. `chosen` is the server where several may be served.
+    fn facts(&self, chosen: Option<&Server>) -> Vec<(&'static str, String)> {
+        let mut facts = Vec::new();
+        if let Some(server) = self.server.as_ref().or(chosen) {
+            facts.push(("name of the server", server.features().info.name.clone()));
+        }
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &self.protected {
+            let audiences: Vec<_> = resource.audiences().collect();
+            facts.push((
+                "URL and audiences (a hash)",
+                crate::store::hashed(&audiences.join("\n")),
+            ));
+        }
+        facts
     }
 }
 

@@ -108,7 +108,7 @@ fn open(
 ) -> Result<Record> {
     let limit = features.limits.max_request_state;
     let binding = binding(cx, features, request);
-    let opened = sealed_state::open(token, &binding, &features.ask.keys, now(), limit);
+    let opened = sealed_state::open(token, &binding, &features.ask.keys.current(), now(), limit);
     opened.map_err(|reason| {
         tracing::warn!(
             method = request.method,
@@ -161,10 +161,11 @@ fn seal(
 ) -> Result<String> {
     let settings = &features.ask;
     record.expires = sealed_state::expiry(now(), settings.lifetime);
+    let keys = settings.keys.current();
     sealed_state::seal(
         &record,
         &binding(cx, features, request),
-        settings.keys.sealing()?,
+        keys.sealing()?,
         random()?,
         features.limits.max_request_state,
     )

@@ -7,7 +7,9 @@ use oxmcp_protocol::{
     Method, Notification, Revision, Root, method,
 };
 
-use super::{SessionCall, check, live_session::assign_id};
+use super::{SessionCall, check, live_session::assign_id, settings::AskKeys};
+#[cfg(feature = "http-server")]
+use crate::session::shared_keys::SharedKeys;
 use crate::{
     error::Result,
     server::{server::Server, session::ServerSession},
@@ -23,7 +25,8 @@ impl Server {
     /// passed.
     ///
     /// By default a server makes a secret key of its own. Processes that serve the same clients, such as
-    /// several nodes behind a load balancer, need the same keys, and the same name of the server.
+    /// several nodes behind a load balancer, need the same keys, and the same name of the server; those of a
+    /// [`Cluster`](crate::http::Cluster) are taken where none are given here.
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     ///
     /// ```
@@ -36,8 +39,14 @@ impl Server {
     /// ```
     #[must_use]
     pub fn state_keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
-        let keys = Arc::new(KeyRing::new(keys.into_iter().collect()));
+        let keys = Arc::new(AskKeys::new(KeyRing::new(keys.into_iter().collect())));
         self.with(|features| features.ask.keys = keys)
+    }
+
+    /// Takes the keys of the nodes that it is among, unless it was given keys.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn share_keys(&self, keys: &SharedKeys) {
+        self.features().ask.keys.share(keys);
     }
 
     /// How long people may take between a question and the request that brings the answer (2026-07-28 and later). An

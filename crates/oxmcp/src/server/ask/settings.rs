@@ -1,7 +1,11 @@
 //! The settings of a server for asking.
 
+#[cfg(feature = "http-server")]
+use std::sync::OnceLock;
 use std::{sync::Arc, time::Duration};
 
+#[cfg(feature = "http-server")]
+use crate::session::shared_keys::SharedKeys;
 use crate::session::{outbound::options::CallOptions, sealing::KeyRing};
 
 /// How long people may take to answer: long enough to read, think and look something up, and no longer than a request
@@ -11,11 +15,46 @@ const USER_TIMEOUT: Duration = Duration::from_secs(600);
 /// The settings of a server for asking.
 #[derive(Clone, Debug)]
 pub(crate) struct AskSettings {
-    pub(super) keys: Arc<KeyRing>,
+    pub(super) keys: Arc<AskKeys>,
     /// How long the state between two rounds is valid.
     pub(super) lifetime: Duration,
     /// How long an answer to a request of the server's own may take.
     pub(super) timeout: Duration,
+}
+
+/// The keys that seal what handlers remember.
+#[derive(Debug, Default)]
+pub(crate) struct AskKeys {
+    ring: Arc<KeyRing>,
+    /// Those of the nodes among which the server is, where it was given none.
+    #[cfg(feature = "http-server")]
+    shared: OnceLock<SharedKeys>,
+}
+
+impl AskKeys {
+    pub(super) fn new(ring: KeyRing) -> Self {
+        Self {
+            ring: Arc::new(ring),
+            ..Self::default()
+        }
+    }
+
+    /// Takes these from now on, unless it was given some, or has others of this kind.
+    #[cfg(feature = "http-server")]
+    pub(super) fn share(&self, keys: &SharedKeys) {
+        if !self.ring.is_given() {
+            self.shared.get_or_init(|| keys.clone());
+        }
+    }
+
+    /// The keys as they are now.
+    pub(super) fn current(&self) -> Arc<KeyRing> {
+        #[cfg(feature = "http-server")]
+        if let Some(shared) = self.shared.get() {
+            return shared.states();
+        }
+        Arc::clone(&self.ring)
+    }
 }
 
 impl Default for AskSettings {

@@ -1,17 +1,6 @@
-//! Tasks in SQLite: the contract, bounds, restarts, and processes that are killed.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
-)]
+//! Tasks in SQLite: the contract, bounds, restarts, and files that cannot be used.
 
-use std::{
-    env, fs,
-    io::{BufRead, BufReader},
-    path::PathBuf,
-    process::{self, Child, Command, Stdio},
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use std::{fs, time::Duration};
 
 use oxmcp::{
     Error,
@@ -20,38 +9,16 @@ use oxmcp::{
 };
 use oxmcp_sqlite::Sqlite;
 
-/// A file that is not there yet, in a directory of its own that goes with it.
-struct Place(PathBuf);
+use crate::{place::Place, writer::Writer};
 
-impl Place {
-    fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("sqlite-{}-{number}", process::id());
-        let place = Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
-        fs::create_dir_all(&place.0).unwrap();
-        place
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("state.db")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn task(id: &str) -> TaskRecord {
+pub(crate) fn task(id: &str) -> TaskRecord {
     let mut task = TaskRecord::new(id, "tool");
     task.ttl_ms = 3_600_000;
     task
 }
 
 /// The error that there must be.
-fn refused<T>(outcome: Result<T, Error>) -> String {
+pub(crate) fn refused<T>(outcome: Result<T, Error>) -> String {
     match outcome {
         Ok(_) => panic!("it is not refused"),
         Err(error) => error.to_string(),
@@ -189,107 +156,4 @@ async fn a_second_process_is_refused() {
     );
     // The one that has it goes on.
     other.acknowledged(5);
-}
-
-/// `kill -9` wherever it hits: among the commits of many tasks at once.
-#[tokio::test]
-async fn what_was_acknowledged_outlives_a_kill() {
-    let place = Place::new();
-    let mut acknowledged = Vec::new();
-    for _ in 0..5 {
-        let mut writer = Writer::start(&place);
-        acknowledged.extend(writer.acknowledged(40));
-        acknowledged.extend(writer.kill());
-        let store = Sqlite::open(place.file()).await.unwrap().max_tasks(1 << 20);
-        for id in &acknowledged {
-            let found = store.load(id).await.unwrap();
-            let found = found.unwrap_or_else(|| panic!("{id} was acknowledged, and is not there"));
-            assert_eq!(
-                found.task.status_message.as_deref(),
-                Some(&*"x".repeat(2000))
-            );
-        }
-    }
-}
-
-const FILE: &str = "OXMCP_SQLITE_TEST_FILE";
-
-/// A process that keeps tasks in a file and names each once it is acknowledged. It is killed in the end.
-struct Writer {
-    process: Child,
-    lines: BufReader<process::ChildStdout>,
-}
-
-impl Writer {
-    fn start(place: &Place) -> Self {
-        let mut process = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "the_writer", "--nocapture", "--test-threads=1"])
-            .env(FILE, place.file())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap());
-        Self { process, lines }
-    }
-
-    /// The next ids, so many of them.
-    fn acknowledged(&mut self, count: usize) -> Vec<String> {
-        let mut ids = Vec::new();
-        while ids.len() < count {
-            ids.push(self.next().expect("it has ended"));
-        }
-        ids
-    }
-
-    fn next(&mut self) -> Option<String> {
-        loop {
-            let mut line = String::new();
-            if self.lines.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
-                return None;
-            }
-            // The first one comes after words of the test runner.
-            if let Some((_, id)) = line.trim_end().split_once("acknowledged ") {
-                return Some(id.to_owned());
-            }
-        }
-    }
-
-    /// Kills it. Returns what it had acknowledged until then.
-    fn kill(&mut self) -> Vec<String> {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        std::iter::from_fn(|| self.next()).collect()
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
-    }
-}
-
-/// Not a test of its own: the others run it as another process.
-#[tokio::test]
-async fn the_writer() {
-    let Some(file) = env::var_os(FILE) else {
-        return;
-    };
-    let store = Sqlite::open(file).await.unwrap().max_tasks(1 << 20);
-    let store = store.max_tasks_each(1 << 20);
-    let writers = (0..8).map(|writer| {
-        let store = store.clone();
-        tokio::spawn(async move {
-            for number in 0.. {
-                let mut task = task(&format!("{}-{writer}-{number}", process::id()));
-                task.status_message = Some("x".repeat(2000));
-                let id = task.id.clone();
-                store.create(task).await.unwrap();
-                println!("acknowledged {id}");
-            }
-        })
-    });
-    for writer in writers.collect::<Vec<_>>() {
-        writer.await.unwrap();
-    }
 }

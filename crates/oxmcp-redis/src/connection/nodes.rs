@@ -1,0 +1,108 @@
+//! Nodes of a cluster: one connection for commands, which finds the node of each key, and any node for subscriptions.
+
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, RedisResult, cluster::ClusterClient,
+    cluster_async::ClusterConnection,
+};
+
+use super::{address, server::PATIENCE};
+
+/// The nodes that were named, by which the others are found.
+pub(super) struct Nodes {
+    named: Vec<ConnectionInfo>,
+}
+
+impl Nodes {
+    pub(super) fn new(named: Vec<ConnectionInfo>) -> Self {
+        Self { named }
+    }
+
+    pub(super) async fn connect(&self) -> RedisResult<ClusterConnection> {
+        let client = ClusterClient::builder(self.named.clone())
+            .use_protocol(redis::ProtocolVersion::RESP3)
+            .tcp_settings(address::tcp())
+            .connection_timeout(PATIENCE)
+            .response_timeout(PATIENCE)
+            // What may have been done is not done again: a command that was refused is tried again by who made it.
+            .retries(0)
+            .build()?;
+        client.get_async_connection().await
+    }
+
+    /// Clients of all nodes that are known to work: a message that is published at one comes to all of them.
+    pub(super) async fn clients(&self, connection: &mut ClusterConnection) -> Vec<Client> {
+        let mut command = redis::cmd("CLUSTER");
+        let found: RedisResult<String> = command.arg("NODES").query_async(connection).await;
+        let found = found.unwrap_or_default();
+        let Some(first) = self.named.first() else {
+            return Vec::new();
+        };
+        let others = found
+            .lines()
+            .filter_map(working)
+            .filter_map(|(host, port)| {
+                let address = match first.addr().clone() {
+                    ConnectionAddr::TcpTls {
+                        insecure,
+                        tls_params,
+                        ..
+                    } => ConnectionAddr::TcpTls {
+                        host,
+                        port,
+                        insecure,
+                        tls_params,
+                    },
+                    _ => ConnectionAddr::Tcp(host, port),
+                };
+                Client::open(first.clone().set_addr(address)).ok()
+            });
+        let named = self
+            .named
+            .iter()
+            .filter_map(|it| Client::open(it.clone()).ok());
+        others.chain(named).collect()
+    }
+}
+
+/// Host and port of a line of `CLUSTER NODES`, unless the node has failed: `id host:port@bus[,hostname] flags …`.
+fn working(line: &str) -> Option<(String, u16)> {
+    let mut words = line.split(' ').skip(1);
+    let (place, flags) = (words.next()?, words.next()?);
+    let is_away = |flag: &str| matches!(flag, "fail" | "fail?" | "handshake" | "noaddr");
+    if flags.split(',').any(is_away) {
+        return None;
+    }
+    let (address, name) = place.split_once(',').unwrap_or((place, ""));
+    let (host, port) = address.split('@').next()?.rsplit_once(':')?;
+    let host = if name.is_empty() { host } else { name };
+    Some((host.to_owned(), port.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::working;
+
+    #[test]
+    fn nodes_are_read_unless_they_have_failed() {
+        let tail = "- 0 1 1 connected 0-5460";
+        for (line, node) in [
+            (
+                "a 127.0.0.1:7000@17000 myself,master",
+                Some(("127.0.0.1", 7000)),
+            ),
+            (
+                "a 10.0.0.1:7000@17000,node-1.example master",
+                Some(("node-1.example", 7000)),
+            ),
+            ("a ::1:7000@17000, slave", Some(("::1", 7000))),
+            ("a 127.0.0.1:7000@17000 master,fail", None),
+            ("a 127.0.0.1:7000@17000 master,fail?", None),
+            ("a :0@0 master,noaddr", None),
+            ("nonsense", None),
+        ] {
+            let found = working(&format!("{line} {tail}"));
+            let found = found.as_ref().map(|(host, port)| (host.as_str(), *port));
+            assert_eq!(found, node, "{line}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Calls that go on while nodes are killed: each ends in time, with its answer or an error, and nothing is done twice.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    env, process,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use oxmcp::{ClientSession, Error, Revision};
+
+use super::{
+    process::Node,
+    proxy::Proxy,
+    shop::{Ledger, call, connect, right_answer},
+};
+use crate::server::{Server, shared};
+
+/// How long a call may take, whatever happens to the node that serves it.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// How many clients of each kind call at once.
+const CLIENTS: usize = 4;
+
+/// Numbers by chance, the same for a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// How long it runs: `OXMCP_SOAK_SECONDS`, or a minute.
+fn duration() -> Duration {
+    let seconds = env::var("OXMCP_SOAK_SECONDS").ok();
+    Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(60))
+}
+
+/// What became of calls.
+#[derive(Default)]
+struct Outcomes {
+    /// Errors and how often, for people.
+    errors: BTreeMap<String, usize>,
+    /// The calls that were answered.
+    answered: HashMap<String, Duration>,
+    wrong: Vec<String>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
+    if let Some((server, prefix)) = shared("two nodes that are killed") {
+        run(server, &prefix, 2, duration() / 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
+    if let Some((server, prefix)) = shared("three nodes that are killed") {
+        run(server, &prefix, 3, duration() / 2).await;
+    }
+}
+
+async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
+    let seed = env::var("OXMCP_SEED").ok().and_then(|it| it.parse().ok());
+    let seed = seed.unwrap_or_else(|| u64::from(process::id()) << 20 | 0x9e37);
+    println!("OXMCP_SEED={seed}, {count} nodes, {lasts:?}");
+    let nodes: Vec<_> = (0..count).map(|_| Node::start(server, prefix)).collect();
+    let proxy = Proxy::start(nodes.iter().map(Node::address)).await;
+    let ledger = Ledger::open(&server.url(), prefix).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let killer = {
+        let is_over = Arc::clone(&is_over);
+        thread::spawn(move || kill(nodes, Chance(seed), &is_over))
+    };
+    let outcomes = Arc::new(Mutex::new(Outcomes::default()));
+    let made = Arc::new(AtomicUsize::new(0));
+    let ends = Instant::now() + lasts;
+    let clients = (0..CLIENTS).flat_map(|_| KINDS).enumerate();
+    let clients = clients.map(|(number, kind)| {
+        let chance = Chance(seed ^ (number as u64 + 1) << 32);
+        let client = Customer {
+            url: proxy.url(),
+            number,
+            kind,
+            outcomes: Arc::clone(&outcomes),
+            made: Arc::clone(&made),
+        };
+        tokio::spawn(client.call_until(ends, chance))
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let kills = killer.join().unwrap();
+    let outcomes = outcomes.lock().unwrap();
+    let slowest = outcomes.answered.values().max();
+    println!(
+        "{} calls, {} answered (the slowest within {slowest:?}), {kills} kills, errors: {:#?}",
+        made.load(Ordering::Relaxed),
+        outcomes.answered.len(),
+        outcomes.errors
+    );
+    assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+    assert!(kills > 0 && outcomes.answered.len() > 20 * kills);
+    let done: HashMap<_, _> = ledger.entries().await.into_iter().collect();
+    for (entry, times) in &done {
+        assert_eq!(*times, 1, "{entry} was done more than once");
+    }
+    for call in outcomes.answered.keys() {
+        assert!(
+            done.contains_key(call),
+            "{call} was answered, and never done"
+        );
+    }
+}
+
+/// Kills a node each 1 to 3 seconds, and starts it again before the next one.
+fn kill(mut nodes: Vec<Node>, mut chance: Chance, is_over: &AtomicBool) -> usize {
+    let mut kills = 0;
+    loop {
+        let pause = Instant::now() + Duration::from_millis(1000 + chance.below(2000));
+        while Instant::now() < pause {
+            if is_over.load(Ordering::Relaxed) {
+                return kills;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let chosen = usize::try_from(chance.below(nodes.len() as u64)).unwrap();
+        nodes[chosen].kill();
+        kills += 1;
+        thread::sleep(Duration::from_millis(chance.below(500)));
+        nodes[chosen].restart();
+    }
+}
+
+/// What clients call, in which revision.
+#[derive(Clone, Copy)]
+struct Kind {
+    revision: Revision,
+    tools: &'static [&'static str],
+}
+
+const KINDS: [Kind; 2] = [
+    Kind {
+        revision: Revision::V2026_07_28,
+        tools: &["plain", "streamed", "asked"],
+    },
+    Kind {
+        revision: Revision::V2025_11_25,
+        tools: &["plain"],
+    },
+];
+
+struct Customer {
+    url: String,
+    number: usize,
+    kind: Kind,
+    outcomes: Arc<Mutex<Outcomes>>,
+    made: Arc<AtomicUsize>,
+}
+
+impl Customer {
+    async fn call_until(self, ends: Instant, mut chance: Chance) {
+        let mut session = None;
+        let mut call = 0;
+        while Instant::now() < ends {
+            call += 1;
+            let open = match session.take() {
+                Some(open) => open,
+                None => match connect(&self.url, self.kind.revision).await {
+                    Ok(open) => open,
+                    Err(error) => {
+                        self.note_error("connect", &error, Duration::ZERO);
+                        continue;
+                    }
+                },
+            };
+            let turn = usize::try_from(chance.below(self.kind.tools.len() as u64)).unwrap();
+            let id = format!("{}-{call}", self.number);
+            if self.call(&open, self.kind.tools[turn], &id).await {
+                session = Some(open);
+            }
+            tokio::time::sleep(Duration::from_millis(chance.below(60))).await;
+        }
+    }
+
+    /// Makes a call. Returns whether the session can go on.
+    async fn call(&self, session: &ClientSession, tool: &str, id: &str) -> bool {
+        let begun = Instant::now();
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let outcome = tokio::time::timeout(2 * LIMIT, call(session, tool, id)).await;
+        let took = begun.elapsed();
+        let wrong = |what: String| self.outcomes.lock().unwrap().wrong.push(what);
+        if took > LIMIT {
+            wrong(format!("{tool} {id} has taken {took:?}: {outcome:?}"));
+        }
+        match outcome {
+            Ok(Ok(answer)) if answer == right_answer(tool, id) => {
+                let mut outcomes = self.outcomes.lock().unwrap();
+                outcomes.answered.insert(format!("{tool} {id}"), took);
+            }
+            Ok(Ok(answer)) => wrong(format!("{tool} {id} was answered {answer:?}")),
+            Ok(Err(error)) => {
+                self.note_error(tool, &error, took);
+                return !error.is_closed();
+            }
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// An error says whether the call may have been done: the server's own, a gateway's, which knows no more than that it got no
+    /// answer, and one of the connection, in words.
+    fn note_error(&self, what: &str, error: &Error, took: Duration) {
+        let text = format!("{} {what}: {error}", self.kind.revision);
+        let mut outcomes = self.outcomes.lock().unwrap();
+        *outcomes.errors.entry(text).or_default() += 1;
+        let says_what_was_done = error.is_protocol()
+            || matches!(error.http_status(), Some(502 | 503))
+            || error.to_string().contains("where that can do no harm");
+        if took > LIMIT || !says_what_was_done {
+            let wrong = format!("{what} ended with an error after {took:?}: {error}");
+            outcomes.wrong.push(wrong);
+        }
+    }
+}

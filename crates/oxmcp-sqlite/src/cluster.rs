@@ -1,0 +1,32 @@
+//! A file as a cluster of one node, which restarts: its keys, and its bus in memory.
+
+use bytes::Bytes;
+use futures_core::stream::BoxStream;
+use oxmcp::{
+    Result, SharedKeys,
+    http::Cluster,
+    store::{Bus, Delivery},
+};
+
+use crate::store::Sqlite;
+
+impl Bus for Sqlite {
+    async fn publish(&self, topic: &str, message: Bytes) -> Result<()> {
+        self.bus.publish(topic, message).await
+    }
+
+    async fn subscribe(&self, topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
+        self.bus.subscribe(topics).await
+    }
+}
+
+impl Cluster for Sqlite {
+    fn shared_keys(&self) -> SharedKeys {
+        self.keys.clone()
+    }
+
+    /// Nobody else has the file.
+    async fn compare(&self, _fact: &str, _value: &str) -> Result<Option<String>> {
+        Ok(None)
+    }
+}

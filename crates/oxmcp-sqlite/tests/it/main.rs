@@ -1,0 +1,12 @@
+//! Tests of the stores in SQLite, each with a file of its own.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod endpoint;
+mod events;
+mod place;
+mod sessions;
+mod tasks;
+mod writer;

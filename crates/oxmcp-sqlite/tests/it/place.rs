@@ -1,0 +1,32 @@
+//! Places for files of tests.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// A file that is not there yet, in a directory of its own that goes with it.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sqlite-{}-{number}", process::id());
+        let place = Self(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
+        fs::create_dir_all(&place.0).unwrap();
+        place
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.join("state.db")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}

@@ -1,0 +1,90 @@
+//! Keys that all nodes of a server share, and what each use of them is given.
+
+use std::{fmt, sync::Arc};
+
+use arc_swap::ArcSwap;
+
+use super::sealing::{KeyRing, StateKey, StoreKeys};
+
+/// The keys that all nodes of a server share, for whoever writes a [`Cluster`](crate::http::Cluster): the first one seals, all of
+/// them open. Each use has keys of its own, which are derived from these: what a store keeps ([`store`](Self::store)), what travels with
+/// clients (`requestState`), and the nonces of DPoP.
+///
+/// Clones change together: [`replace`](Self::replace) takes effect everywhere at once, without a restart.
+///
+/// ```
+/// use oxmcp::{SharedKeys, StateKey};
+///
+/// let keys = SharedKeys::new([StateKey::random()?]);
+/// let place: [&[u8]; 2] = [b"task", b"17"];
+/// let sealed = keys.store().seal(&place, b"{}")?;
+/// keys.clone().replace([StateKey::random()?]);
+/// assert!(keys.store().open(&place, &sealed).is_err());
+/// # Ok::<(), oxmcp::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SharedKeys(Arc<ArcSwap<Derived>>);
+
+struct Derived {
+    store: StoreKeys,
+    states: Arc<KeyRing>,
+    /// Those of nonces, the one that makes them first.
+    #[cfg(feature = "auth")]
+    nonces: Vec<[u8; StateKey::LENGTH]>,
+}
+
+impl Derived {
+    fn of(keys: impl IntoIterator<Item = StateKey>) -> Self {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let derived = |purpose: &'static [u8]| keys.iter().map(move |key| key.derived(purpose));
+        Self {
+            states: Arc::new(KeyRing::new(derived(b"request state").collect())),
+            #[cfg(feature = "auth")]
+            nonces: derived(b"DPoP nonce").map(|key| *key.secret()).collect(),
+            store: StoreKeys::new(keys),
+        }
+    }
+}
+
+impl SharedKeys {
+    /// These keys.
+    #[must_use]
+    pub fn new(keys: impl IntoIterator<Item = StateKey>) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(Derived::of(keys))))
+    }
+
+    /// From now on the keys are these, for all clones. To replace a key, put the new one second on all nodes, then first, and leave the
+    /// old one out when nothing is left that it has sealed.
+    pub fn replace(&self, keys: impl IntoIterator<Item = StateKey>) {
+        self.0.store(Arc::new(Derived::of(keys)));
+    }
+
+    /// Whether there is none: then nothing can be sealed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.load().store.is_empty()
+    }
+
+    /// Those for what a store keeps, as they are now.
+    #[must_use]
+    pub fn store(&self) -> StoreKeys {
+        self.0.load().store.clone()
+    }
+
+    /// Those for what travels with clients, as they are now.
+    pub(crate) fn states(&self) -> Arc<KeyRing> {
+        Arc::clone(&self.0.load().states)
+    }
+
+    /// Those for nonces, as they are now.
+    #[cfg(feature = "auth")]
+    pub(crate) fn nonces(&self) -> Vec<[u8; StateKey::LENGTH]> {
+        self.0.load().nonces.clone()
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedKeys(…)")
+    }
+}

@@ -1,0 +1,120 @@
+//! Three nodes of one server, which share a Redis, behind a load balancer that knows nothing of sessions. The node that asks the user is
+//! killed before the answer is there, and another one goes on.
+//!
+//! `cargo run --example cluster --features cluster`, where `redis-server` is installed, or `REDIS_URL` says where a Redis is.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::{
+    env,
+    net::SocketAddr,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use oxmcp::{
+    Client, JsonSchema, RequestContext, Result, Revision, Server, StateKey, Tool,
+    http::{Endpoint, StreamableHttp},
+    protocol::{ElicitFormParams, ElicitResult},
+};
+use oxmcp_examples::{AnyError, Process, balance, free_address, redis};
+use oxmcp_redis::Redis;
+use serde_json::json;
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Table {
+    people: u32,
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+struct Wish {
+    /// Shall it be at the window?
+    at_the_window: bool,
+}
+
+async fn book(node: String, cx: RequestContext, Table { people }: Table) -> Result<String> {
+    // Whoever goes on asks the same.
+    let asks = cx.step("asks", || async { node.clone() }).await?;
+    let question = format!("A table for {people}: any wish? ({asks} asks)");
+    let Wish { at_the_window } = cx.ask("wish", question).await?;
+    Ok(format!("{node} has booked it, window: {at_the_window}"))
+}
+
+/// A node, which is a server as ever: only `cluster` says that there are others.
+async fn node(name: &str, address: &str, redis: &str) -> Result<(), AnyError> {
+    // From where secrets are kept, and the same for all nodes: `openssl rand -base64 32` makes one.
+    let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
+    let server = Server::new("restaurant", "1.0.0")
+        .tool(Tool::new("menu", "What there is", || async { "soup" }))
+        .state(name.to_owned(), |scope| {
+            scope.tool(Tool::new("book", "Book a table", scope.with_state(book)))
+        });
+    let endpoint = StreamableHttp::from(server).cluster(Redis::connect(redis).await?.keys([key]));
+    endpoint.serve(address).await?.await;
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Node {
+    name: &'static str,
+    address: SocketAddr,
+    process: Arc<Mutex<Option<Process>>>,
+}
+
+impl Node {
+    /// Starts it as a process.
+    fn start(name: &'static str, redis: &str) -> Result<Self, AnyError> {
+        let address = free_address()?;
+        let mut command = Command::new(env::current_exe()?);
+        command.args([name, &address.to_string(), redis]);
+        let process = Some(Process::start(&mut command, address)?);
+        let process = Arc::new(Mutex::new(process));
+        Ok(Self {
+            name,
+            address,
+            process,
+        })
+    }
+
+    fn kill(&self) {
+        println!("  {} is killed", self.name);
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(process.take());
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), AnyError> {
+    let args: Vec<_> = env::args().skip(1).collect();
+    if let [name, address, redis] = &args[..] {
+        return node(name, address, redis).await;
+    }
+    let (_redis, redis) = redis()?;
+    let names = ["Ann", "Bob", "Eve"];
+    let nodes = names.map(|name| Node::start(name, &redis));
+    let nodes = nodes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let addresses = nodes.iter().map(|it| it.address).collect();
+    let url = format!("http://{}/mcp", balance(addresses).await?);
+
+    // Older clients have sessions, which all nodes know.
+    let older = Client::new("guest", "1.0.0").revisions([Revision::V2025_11_25]);
+    let older = older.connect(Endpoint::new(&url)).await?;
+    let all = nodes.clone();
+    let user = move |form: ElicitFormParams| {
+        println!("  the user is asked: {}", form.message);
+        // The node that has asked is killed, and hears no answer.
+        let asks = |node: &&Node| form.message.contains(node.name);
+        all.iter().filter(asks).for_each(Node::kill);
+        let answer = ElicitResult::accept(&json!({"at_the_window": true}));
+        async move { answer.map_err(|error| oxmcp::Error::internal(error.to_string())) }
+    };
+    let client = Client::new("guest", "1.0.0").on_elicit(user);
+    let session = client.connect(Endpoint::new(&url)).await?;
+    for people in [2, 4] {
+        let booked = session.call_tool("book", json!({"people": people}));
+        println!("=> {}", booked.await?.to_text());
+    }
+    session.close().await?;
+    let menu = older.call_tool("menu", ()).await?;
+    println!("=> {}, in a session of before", menu.to_text());
+    older.close().await.map_err(Into::into)
+}

@@ -1,0 +1,123 @@
+//! Our server as two nodes that share a Redis, behind nginx, which sends each request to the next one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use xtask::packages::{NGINX, Program, REDIS};
+
+use super::server::{Server, await_port, free_port};
+use crate::step::Outcome;
+
+/// The nodes and what is between them. They end with this.
+pub(super) struct Nodes {
+    _nodes: [Server; 2],
+    _redis: Running,
+    _nginx: Running,
+    port: u16,
+}
+
+/// A process that ends with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Where it has ended already there is nothing to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Nodes {
+    /// Starts them, and waits until they listen. Their logs go into a directory.
+    pub(super) fn start(programs: &Path, reports: &Path) -> Outcome<Self> {
+        let (redis_port, port) = (free_port()?, free_port()?);
+        let redis_program = bring(REDIS)?;
+        let nginx_program = bring(NGINX)?;
+        let mut redis = Command::new(redis_program);
+        redis
+            .args(["--bind", "127.0.0.1", "--port", &redis_port.to_string()])
+            .args(["--save", "", "--appendonly", "no"]);
+        let redis = run(&mut redis)?;
+        await_port(redis_port, "redis-server")?;
+        let url = format!("redis://127.0.0.1:{redis_port}");
+        let node = |name: &str| {
+            let log = reports.join(format!("{name}.log"));
+            Server::start(programs, &log, &["--redis", &url])
+        };
+        let nodes = [node("node-1")?, node("node-2")?];
+        let settings = settings(port, nodes.iter().map(Server::port));
+        let file = reports.join("nginx.conf");
+        fs::write(&file, settings)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        let mut nginx = Command::new(nginx_program);
+        nginx.arg("-p").arg(reports).arg("-e").arg("stderr");
+        let nginx = run(nginx.arg("-c").arg(&file))?;
+        await_port(port, "nginx")?;
+        Ok(Self {
+            _nodes: nodes,
+            _redis: redis,
+            _nginx: nginx,
+            port,
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+}
+
+fn bring(program: Program) -> Outcome<PathBuf> {
+    let brought = program.bring()?;
+    brought.ok_or_else(|| "two nodes need redis-server and nginx: install them".to_owned())
+}
+
+fn run(command: &mut Command) -> Outcome<Running> {
+    let started = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let process = started.map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    Ok(Running(process))
+}
+
+/// The settings of nginx: the nodes in turn, request by request, without stickiness. What may have begun at one is sent to no
+/// other.
+fn settings(port: u16, nodes: impl Iterator<Item = u16>) -> String {
+    let nodes: String = nodes
+        .map(|port| format!("        server 127.0.0.1:{port} max_fails=0;\n"))
+        .collect();
+    format!(
+        "daemon off;
+master_process off;
+error_log stderr;
+pid nginx.pid;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path temp-body;
+    proxy_temp_path temp-proxy;
+    fastcgi_temp_path temp-fastcgi;
+    uwsgi_temp_path temp-uwsgi;
+    scgi_temp_path temp-scgi;
+    upstream nodes {{
+{nodes}    }}
+    server {{
+        listen 127.0.0.1:{port};
+        client_max_body_size 8m;
+        location / {{
+            proxy_pass http://nodes;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_set_header Host $http_host;
+            proxy_buffering off;
+            proxy_read_timeout 1h;
+        }}
+    }}
+}}
+"
+    )
+}
