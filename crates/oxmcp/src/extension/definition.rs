@@ -68,6 +68,9 @@ pub struct Extension {
     pub(super) core_from: Option<Revision>,
     /// What its code shares.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
+    /// What a server does for it when it begins to serve, in a type of the server's.
+    #[cfg(feature = "server")]
+    pub(crate) on_serve: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first thing that is wrong with it.
@@ -103,6 +106,8 @@ impl Extension {
             accepted: None,
             core_from: None,
             state: None,
+            #[cfg(feature = "server")]
+            on_serve: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             problem,

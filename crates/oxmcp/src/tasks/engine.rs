@@ -42,7 +42,19 @@ pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
     ttl: Duration,
     poll_interval: Duration,
+    /// Whether the store may hold what other processes have begun.
+    pub(super) outlives_process: bool,
     pub(super) local: Arc<Local>,
+}
+
+/// The call that a task is made of, as far as it has come.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// What its client asks for.
+    pub(super) ttl_ms: Option<u64>,
+    pub(super) replay: Option<TaskReplay>,
+    /// What its handler has said of its progress.
+    pub(super) message: Option<String>,
 }
 
 /// What this process does for the tasks of one server.
@@ -90,13 +102,15 @@ impl Drop for Counted {
 }
 
 impl Tasks {
-    /// Tasks that are kept in a store.
+    /// Tasks that are kept in a store. A server that has them looks there for tasks of processes that ended, from when it begins to
+    /// serve, every five seconds.
     #[must_use]
     pub fn new(store: impl TaskStore) -> Self {
         Self {
             store: Arc::new(store),
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
+            outlives_process: true,
             local: Local::new(),
         }
     }
@@ -112,7 +126,10 @@ impl Tasks {
     /// Tasks that are kept in the memory of this process, and end with it.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(MemoryTaskStore::new())
+        Self {
+            outlives_process: false,
+            ..Self::new(MemoryTaskStore::new())
+        }
     }
 
     /// How long a task is kept after it was made. Default: an hour. While it works this is put off, up to 24 hours; one that
@@ -130,13 +147,12 @@ impl Tasks {
         self
     }
 
-    /// Makes a task. It can be found everywhere when this returns. `ttl_ms` is what its client asks for.
+    /// Makes a task. It can be found everywhere when this returns.
     pub(super) async fn create(
         &self,
         cx: &RequestContext,
         tool: &str,
-        ttl_ms: Option<u64>,
-        replay: Option<TaskReplay>,
+        begun: Begun,
     ) -> Result<TaskRecord> {
         let owner = owner(cx);
         let scopes = scopes::of_tool(cx, tool);
@@ -144,11 +160,15 @@ impl Tasks {
         task.owner = owner.map(str::to_owned);
         task.revision = cx.revision();
         task.scopes = scopes;
+        task.status_message = begun.message;
         task.created_ms = now_ms();
         task.updated_ms = task.created_ms;
-        task.ttl_ms = self.ttl_ms(ttl_ms);
+        task.ttl_ms = self.ttl_ms(begun.ttl_ms);
         task.poll_interval_ms = in_ms(self.poll_interval);
-        task.replay = replay.filter(|it| it.bytes() <= MAX_BYTES).map(Box::new);
+        task.replay = begun
+            .replay
+            .filter(|it| it.bytes() <= MAX_BYTES)
+            .map(Box::new);
         self.store.create(task.clone()).await?;
         Ok(task)
     }

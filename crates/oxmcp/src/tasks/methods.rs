@@ -12,6 +12,7 @@ use super::{
     engine::{LEASE, Tasks, own_ids, unknown},
     legacy,
     record::{TaskOutcome, TaskRecord},
+    takeover::look_for_orphans,
     wire::{
         CancelTask, GetTask, ID, LISTEN_KEY, RESULT_TYPE, TaskChanged, TaskState, UpdateTask,
         UpdateTaskParams,
@@ -44,6 +45,7 @@ impl Tasks {
             .header::<CancelTask>("taskId", "Mcp-Name")
             .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
             .state(Arc::new(self.for_server()))
+            .on_serve(look_for_orphans)
     }
 }
 

@@ -283,6 +283,9 @@ impl StreamableHttp {
             .as_ref()
             .map_or(Ok(()), Server::check)?;
         let listener = listen(address).await?;
+        if let Some(server) = &self.settings.server {
+            server.begin_serving();
+        }
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
         let serving = serve(listener, self.clone(), &self.settings.limits, close);
@@ -370,6 +373,7 @@ impl StreamableHttp {
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server.check().map_err(|error| misconfigured(&error))?;
+        server.begin_serving();
         Ok(server)
     }
 }
@@ -437,6 +441,7 @@ pub(super) fn misconfigured(error: &Error) -> Refused {
 impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
+        server.begin_serving();
         let only = server.clone();
         let mut endpoint = Self::new(move |_| server.clone());
         endpoint.set().server = Some(only);
