@@ -68,8 +68,9 @@ pub fn choose_client(
     for client in &options.registered {
         client.check_issuer(issuer)?;
     }
-    Err(AuthError::configuration(format!(
-        "there is no client for the authorization server {issuer:?}: it takes neither registrations nor ids that are URLs, or \
-         none is configured. Have a client registered there, and configure its id"
-    )))
+    Err(server.located(AuthError::configuration(format!(
+        "there is no client for the authorization server {issuer:?}: its metadata offers neither registrations \
+         (`registration_endpoint`) nor ids that are URLs (`client_id_metadata_document_supported`), or none is configured. Have a \
+         client registered there, and configure it (`Login::client`, or `ClientOptions::registered`)"
+    ))))
 }

@@ -337,9 +337,10 @@ impl Conversation for Discovery {
         };
         self.places.clear();
         let server = AuthorizationServerMetadata::parse(body);
-        let server = server.map_err(|error| error.at(&url))?;
+        let mut server = server.map_err(|error| error.at(&url))?;
         let checked = server.check(&issuer, self.rules);
         checked.map_err(|error| error.at(&url))?;
+        server.found_at = Some(url);
         self.found(server, resource, false).map(Some)
     }
 }

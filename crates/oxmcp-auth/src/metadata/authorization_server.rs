@@ -95,6 +95,9 @@ pub struct AuthorizationServerMetadata {
         skip_serializing_if = "Option::is_none"
     )]
     pub authorization_grant_profiles_supported: Option<Vec<String>>,
+    /// The URL that it was found at, which errors name. It is not stored.
+    #[serde(skip)]
+    pub found_at: Option<String>,
 }
 
 impl AuthorizationServerMetadata {
@@ -178,25 +181,36 @@ impl AuthorizationServerMetadata {
         if methods.is_some_and(|all| all.iter().any(|it| it == "S256")) {
             return Ok(endpoint);
         }
-        let found = if methods.is_some() {
-            "lists others alone"
+        let (found, what_to_do) = if methods.is_some() {
+            ("lists others alone", "Have S256 switched on there")
         } else {
-            "is missing"
+            (
+                "is missing",
+                "If you know that it does, set assume_pkce; else have it switched on there",
+            )
         };
-        Err(AuthError::unsupported(format!(
+        Err(self.located(AuthError::unsupported(format!(
             "the metadata of the authorization server {:?} must say that it supports PKCE with S256, and \
-             `code_challenge_methods_supported` {found}: nobody may be sent there to log in, unless you know that it does and \
-             assume_pkce is set",
+             `code_challenge_methods_supported` {found}: nobody may be sent there to log in. {what_to_do}",
             self.issuer
-        )))
+        ))))
+    }
+
+    /// An error that names the place of this document, where that is known.
+    pub(crate) fn located(&self, error: AuthError) -> AuthError {
+        match &self.found_at {
+            Some(url) => error.at(url),
+            None => error,
+        }
     }
 
     fn endpoint<'a>(&self, endpoint: Option<&'a str>, name: &str) -> Result<&'a str> {
         endpoint.ok_or_else(|| {
-            AuthError::unsupported(format!(
-                "the authorization server {:?} names no {name}",
+            self.located(AuthError::unsupported(format!(
+                "the metadata of the authorization server {:?} names no `{name}`, which this login needs. Have it put right \
+                 there, or log in in another way",
                 self.issuer
-            ))
+            )))
         })
     }
 }

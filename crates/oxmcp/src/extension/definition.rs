@@ -83,6 +83,9 @@ pub struct Extension {
     pub(super) on_shutdown: Option<ShutdownHook>,
     /// What its code shares.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
+    /// What a server does for it when it begins to serve, in a type of the server's.
+    #[cfg(feature = "server")]
+    pub(crate) on_serve: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first thing that is wrong with it.
@@ -122,6 +125,8 @@ impl Extension {
             #[cfg(feature = "server")]
             on_shutdown: None,
             state: None,
+            #[cfg(feature = "server")]
+            on_serve: None,
             incoming: Vec::new(),
             outgoing: Vec::new(),
             problem,

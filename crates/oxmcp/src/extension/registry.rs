@@ -121,6 +121,14 @@ impl Extensions {
         served.find(|it| it.name.is_in(name, revision))
     }
 
+    /// What is done for each of them when the server begins to serve.
+    #[cfg(feature = "server")]
+    pub(crate) fn on_serve<T: Send + Sync + 'static>(&self) -> Vec<Arc<T>> {
+        let met = self.all.iter().filter(|it| self.check_met(it).is_ok());
+        let hooks = met.filter_map(|it| it.on_serve.clone());
+        hooks.filter_map(|it| it.downcast().ok()).collect()
+    }
+
     /// Whether there is a method of this name in a revision.
     #[cfg(feature = "http-server")]
     pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {

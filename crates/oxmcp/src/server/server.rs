@@ -1,13 +1,13 @@
 //! MCP server: a handle to its features, its settings and its sessions.
 
 #[cfg(feature = "http-server")]
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::OnceLock;
 use std::{
     fmt,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use arc_swap::Guard;
 use oxmcp_protocol::{CacheHint, Icon, Implementation, Revision};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 #[cfg(feature = "http-server")]
 use crate::server::subscriptions::BusMember;
@@ -38,6 +39,7 @@ use crate::{
         },
         inbound::inline_execution::InlineExecution,
         middleware::MiddlewareLayer,
+        panics::catch_panic,
         task::spawn,
     },
     sync::Mutex,
@@ -111,6 +113,40 @@ struct Inner {
     /// Whether an HTTP endpoint serves it.
     #[cfg(feature = "http-server")]
     has_endpoint: AtomicBool,
+    /// Whether it has begun to serve.
+    is_serving: AtomicBool,
+}
+
+/// What an extension does when its server begins to serve.
+struct OnServe(Box<dyn Fn(&Server) + Send + Sync>);
+
+impl Extension {
+    /// For servers: what is to be done once, when the server begins to serve, as to look for work that was left undone. That is when it
+    /// is first connected; and over HTTP when an endpoint is made of it within a runtime, or else with its first request. It must not
+    /// block. What it spawns gets a [`WeakServer`], so that it ends with the server.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oxmcp::{Extension, Server};
+    ///
+    /// let clock = Extension::new("com.example/clock").on_serve(|server| {
+    ///     let server = server.downgrade();
+    ///     tokio::spawn(async move {
+    ///         while let Some(server) = server.upgrade() {
+    ///             server.resource_updated("clock://now");
+    ///             drop(server);
+    ///             tokio::time::sleep(Duration::from_secs(60)).await;
+    ///         }
+    ///     });
+    /// });
+    /// let server = Server::new("clock", "1.0.0").extension(clock);
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn on_serve(mut self, hook: impl Fn(&Server) + Send + Sync + 'static) -> Self {
+        self.on_serve = Some(Arc::new(OnServe(Box::new(hook))));
+        self
+    }
 }
 
 impl Server {
@@ -129,6 +165,7 @@ impl Server {
             bus_member: OnceLock::new(),
             #[cfg(feature = "http-server")]
             has_endpoint: AtomicBool::new(false),
+            is_serving: AtomicBool::new(false),
         }))
     }
 
@@ -554,6 +591,24 @@ impl Server {
         let connections = self.0.connections.lock().clone();
         let open = connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| !connection.is_ended()).collect()
+    }
+
+    /// Does what its extensions do when it begins to serve, if this is within a runtime and nothing was served before.
+    pub(crate) fn begin_serving(&self) {
+        let is_serving = &self.0.is_serving;
+        if is_serving.load(Ordering::Relaxed)
+            || Handle::try_current().is_err()
+            || is_serving.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        for hook in self.features().extensions.on_serve::<OnServe>() {
+            // It panics alone, and the log knows.
+            let _ = catch_panic(|| {
+                (hook.0)(self);
+                Ok(())
+            });
+        }
     }
 
     /// Adds the connection of a session, which is notified of changes from now on.

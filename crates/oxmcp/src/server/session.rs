@@ -420,6 +420,7 @@ impl Server {
         let connection = Connection::of(Arc::clone(&role) as _, limits, caller);
         let session = ServerSession::new(Arc::clone(&connection), role);
         self.add_connection(&connection);
+        self.begin_serving();
         spawn(drive(connection, read, write));
         Ok(session)
     }

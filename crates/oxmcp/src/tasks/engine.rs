@@ -43,11 +43,20 @@ pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
     /// Whether the store is one that nobody has chosen.
-    #[cfg(feature = "http-server")]
     is_in_memory: bool,
     ttl: Duration,
     poll_interval: Duration,
     pub(super) local: Arc<Local>,
+}
+
+/// The call that a task is made of, as far as it has come.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// What its client asks for.
+    pub(super) ttl_ms: Option<u64>,
+    pub(super) replay: Option<TaskReplay>,
+    /// What its handler has said of its progress.
+    pub(super) message: Option<String>,
 }
 
 /// What this process does for the tasks of one server.
@@ -100,12 +109,12 @@ impl Drop for Counted {
 }
 
 impl Tasks {
-    /// Tasks that are kept in a store.
+    /// Tasks that are kept in a store. A server that has them looks there for tasks of processes that ended, from when it begins to
+    /// serve, every five seconds.
     #[must_use]
     pub fn new(store: impl TaskStore) -> Self {
         Self {
             store: Arc::new(store),
-            #[cfg(feature = "http-server")]
             is_in_memory: false,
             ttl: Duration::from_secs(60 * 60),
             poll_interval: Duration::from_secs(1),
@@ -126,7 +135,6 @@ impl Tasks {
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
-            #[cfg(feature = "http-server")]
             is_in_memory: true,
             ..Self::new(MemoryTaskStore::new())
         }
@@ -139,7 +147,17 @@ impl Tasks {
             && tasks.is_in_memory
         {
             tasks.local.shared.get_or_init(|| Arc::clone(store));
+            super::takeover::look_for_orphans(server);
         }
+    }
+
+    /// Whether the store may hold what other processes have begun.
+    pub(super) fn may_have_orphans(&self) -> bool {
+        #[cfg(feature = "http-server")]
+        if self.local.shared.get().is_some() {
+            return true;
+        }
+        !self.is_in_memory
     }
 
     fn store(&self) -> &dyn AnyTaskStore {
@@ -165,13 +183,12 @@ impl Tasks {
         self
     }
 
-    /// Makes a task. It can be found everywhere when this returns. `ttl_ms` is what its client asks for.
+    /// Makes a task. It can be found everywhere when this returns.
     pub(super) async fn create(
         &self,
         cx: &RequestContext,
         tool: &str,
-        ttl_ms: Option<u64>,
-        replay: Option<TaskReplay>,
+        begun: Begun,
     ) -> Result<TaskRecord> {
         let owner = owner(cx);
         let scopes = scopes::of_tool(cx, tool);
@@ -179,11 +196,13 @@ impl Tasks {
         task.owner = owner.map(str::to_owned);
         task.revision = cx.revision();
         task.scopes = scopes;
+        task.status_message = begun.message;
         task.created_ms = now_ms();
         task.updated_ms = task.created_ms;
-        task.ttl_ms = self.ttl_ms(ttl_ms);
+        task.ttl_ms = self.ttl_ms(begun.ttl_ms);
         task.poll_interval_ms = in_ms(self.poll_interval);
-        task.replay = replay.filter(|it| it.bytes() <= MAX_BYTES).map(Box::new);
+        let replay = begun.replay.filter(|it| it.bytes() <= MAX_BYTES);
+        task.replay = replay.map(Box::new);
         self.store().create(task.clone()).await?;
         Ok(task)
     }
@@ -263,7 +282,7 @@ impl Tasks {
 
     /// Whether others can go on with them when this process ends.
     pub(super) fn outlive_process(&self) -> bool {
-        self.store.outlives_process()
+        self.store().outlives_process()
     }
 
     /// Hands those that run here over to other processes. What cannot be handed over may end within `drain`.

@@ -11,6 +11,7 @@ use super::{
     engine::{Tasks, own_ids, unknown},
     legacy,
     record::{TaskOutcome, TaskRecord},
+    takeover::look_for_orphans,
     wire::{
         CancelTask, GetTask, ID, LISTEN_KEY, RESULT_TYPE, TaskChanged, TaskState, UpdateTask,
         UpdateTaskParams,
@@ -43,7 +44,8 @@ impl Tasks {
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name")
             .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
-            .state(Arc::clone(&shared));
+            .state(Arc::clone(&shared))
+            .on_serve(look_for_orphans);
         let ending = Arc::clone(&shared);
         let extension = extension.on_shutdown(move |drain| {
             let tasks = Arc::clone(&ending);

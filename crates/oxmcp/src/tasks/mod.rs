@@ -27,8 +27,8 @@
 //! other era. Where a [`MemoryTaskStore`] keeps them, they end with their process.
 //!
 //! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
-//! seconds at a time. Where its process ends or stalls for longer, another one that serves requests of this extension takes the task
-//! over and runs its handler again from the top: with the answers that there were, and the results of its
+//! seconds at a time. Where its process ends or stalls for longer, another one that serves takes the task over
+//! and runs its handler again from the top: with the answers that there were, and the results of its
 //! [steps](crate::RequestContext::step). A step that had begun and not ended fails the task, with an error that says so, unless it is
 //! [idempotent](crate::RequestContext::step_idempotent); so does a tool that forbids to be run again
 //! ([`task_live`](TaskTool::task_live)). A process that comes back to such a task changes nothing in it, and its handler is cancelled. One

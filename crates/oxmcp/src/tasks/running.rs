@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    engine::{LEASE, MAX_TTL, Tasks, extend, extension_step, unknown},
+    engine::{Begun, LEASE, MAX_TTL, Tasks, extend, extension_step, unknown},
     legacy::{self, TaskSession},
     record::{ENDED, TaskOutcome, TaskRecord},
     store::StoredTask,
@@ -123,8 +123,12 @@ pub(super) async fn start(
     let asked = cx.parts().task.get();
     let replay = call.to_stored()?;
     let replay = replay.map(|stored| TaskReplay::new(stored, known(cx)));
-    let ttl = asked.and_then(|it| it.ttl);
-    let task = tasks.create(cx, tool, ttl, replay).await?;
+    let begun = Begun {
+        ttl_ms: asked.and_then(|it| it.ttl),
+        replay,
+        message: call.progress().as_ref().map(message),
+    };
+    let task = tasks.create(cx, tool, begun).await?;
     let epoch = tasks.claim(&task.id).await?;
     let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
     let run = task.replay.as_ref().map(|it| it.first_run());
@@ -192,7 +196,7 @@ pub(super) async fn keep(
     done: Result<ToolResponse>,
 ) -> Result<ToolResponse> {
     let outcome = outcome(done, cx.revision());
-    let task = tasks.create(cx, tool, None, None).await?;
+    let task = tasks.create(cx, tool, Begun::default()).await?;
     let server = cx.server()?;
     let ended = tasks.change(&server, &task.id, |task| task.finish(outcome.clone()));
     let ended = ended.await?;

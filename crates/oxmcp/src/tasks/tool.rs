@@ -22,7 +22,8 @@ use crate::{
 pub trait TaskTool {
     /// When a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
     ///
-    /// The handler stays what it is. Once its call is a task, its progress becomes the status message, what it asks is asked by
+    /// The handler stays what it is. Once its call is a task, its progress becomes the status message, from what it
+    /// reported last before there was a task; what it asks is asked by
     /// the task, and it is cancelled by `tasks/cancel` alone; what it logs for its client goes nowhere.
     /// The time that a client waits for an answer to a request is not the time that a task has.
     ///

@@ -6,6 +6,7 @@ mod layers;
 mod methods;
 mod notifications;
 mod official_schemas;
+mod on_serve;
 mod requirements;
 mod results;
 mod revisions;

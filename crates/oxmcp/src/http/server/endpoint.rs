@@ -436,6 +436,12 @@ impl StreamableHttp {
             cluster.compare(self.settings.facts(None)).await;
         }
         let listener = listen(address).await?;
+        if let Some(server) = &self.settings.server {
+            if let Some(cluster) = &self.settings.cluster {
+                cluster.join(server);
+            }
+            server.begin_serving();
+        }
         let endpoint = self.clone();
         let close = async move { endpoint.close().await };
         let serving = serve(listener, self.clone(), &self.settings.limits, close);
@@ -555,6 +561,7 @@ impl StreamableHttp {
         };
         server.check().map_err(|error| misconfigured(&error))?;
         server.note_endpoint();
+        server.begin_serving();
         if let Some(cluster) = &self.settings.cluster {
             cluster.check().map_err(|error| misconfigured(&error))?;
             if cluster.must_compare() {
@@ -658,6 +665,7 @@ pub(super) fn misconfigured(error: &Error) -> Refused {
 impl From<Server> for StreamableHttp {
     /// An endpoint that serves one server.
     fn from(server: Server) -> Self {
+        server.begin_serving();
         let only = server.clone();
         only.note_endpoint();
         let mut endpoint = Self::new(move |_| server.clone());

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     session::{
         connection::{ContextParts, RequestContext},
-        handler::detached::DetachedWork,
+        handler::detached::{Detached, DetachedWork},
         inbound::body::Body,
         task::BoxFuture,
     },
@@ -30,6 +30,7 @@ pub(crate) fn detachable(request: &RequestContext) -> RequestContext {
     own.progress_token.clone_from(&parts.progress_token);
     own.log_level.clone_from(&parts.log_level);
     own.meta.clone_from(&parts.meta);
+    own.detached = Detached::possible();
     own.role_state.get_or_init(|| Journal::of(parts));
     RequestContext::new(Arc::new(own))
 }

@@ -35,7 +35,8 @@ impl AskKeys {
     pub(super) fn new(ring: KeyRing) -> Self {
         Self {
             ring: Arc::new(ring),
-            ..Self::default()
+            #[cfg(feature = "http-server")]
+            shared: OnceLock::new(),
         }
     }
 

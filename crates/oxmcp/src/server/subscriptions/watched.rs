@@ -135,7 +135,13 @@ impl WatchedResources {
 
     /// Ends a watch. Returns the hooks that are called then.
     pub(super) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
-        self.state.lock().watched.remove(uri)?.hooks
+        let mut state = self.state.lock();
+        let ended = state.watched.remove(uri);
+        if state.watched.is_empty() {
+            // Nothing is left that is decided for it.
+            state.caller = None;
+        }
+        ended?.hooks
     }
 
     /// Watches from now on, so that nothing is missed. `None` where it is watched already.

@@ -26,7 +26,7 @@ use crate::{
     server::ask,
     session::{
         connection::{ContextParts, RequestContext},
-        handler::detached::DetachedWork,
+        handler::detached::{DetachedProgress, DetachedWork},
         inbound::{body::Body, run::unless_cancelled},
         notifications::progress_out::flush_progress,
         panics,
@@ -308,6 +308,13 @@ impl DetachableCall {
     #[must_use]
     pub fn has_asked(&self) -> bool {
         ask::is_suspended(&self.request)
+    }
+
+    /// The newest progress that the handler has reported, whether its caller asked for it or not. What it reports once it is detached
+    /// goes to its work.
+    #[must_use]
+    pub fn progress(&self) -> Option<DetachedProgress> {
+        self.context.0.as_ref()?.parts().detached.progress()
     }
 
     /// The call as it can be stored, to be made again. `None` where the tool does not allow that.

@@ -165,10 +165,10 @@ impl RequestContext {
     }
 
     /// Whether anybody is told of progress: the caller asked for it, or the handler goes on [detached](crate::traits::DetachedWork)
-    /// from its request.
+    /// from its request, or may yet.
     #[must_use]
     pub fn wants_progress(&self) -> bool {
-        self.parts.progress_token.is_some() || self.parts.detached.get().is_some()
+        self.parts.progress_token.is_some() || self.parts.detached.wants_progress()
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use oxmcp_protocol::InputRequest;
 use serde_json::value::RawValue;
 
-use crate::error::Result;
+use crate::{error::Result, sync::Mutex};
 
 /// Takes over what a handler says and asks once its request was answered without it: its progress can reach no caller by itself
 /// then, nor can its questions. An extension implements it, for [`DetachableCall::detach`](crate::DetachableCall::detach).
@@ -68,24 +68,54 @@ pub struct DetachedProgress {
 
 /// The taker of what a context's handler says and asks, once it is detached.
 #[derive(Default)]
-pub(crate) struct Detached(OnceLock<Arc<dyn DetachedWork>>);
+pub(crate) struct Detached {
+    work: OnceLock<Arc<dyn DetachedWork>>,
+    /// The newest progress of a handler that may be detached; of no other is it kept.
+    progress: Option<Box<Mutex<Option<DetachedProgress>>>>,
+}
 
 impl Detached {
+    /// That of a handler that may be detached.
+    #[cfg(feature = "server")]
+    pub(crate) fn possible() -> Self {
+        Self {
+            progress: Some(Box::default()),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn get(&self) -> Option<&Arc<dyn DetachedWork>> {
-        self.0.get()
+        self.work.get()
+    }
+
+    /// Whether the progress of the handler is worth knowing, also where its caller has not asked for it.
+    pub(crate) fn wants_progress(&self) -> bool {
+        self.progress.is_some() || self.work.get().is_some()
+    }
+
+    /// Keeps the newest progress of a handler that may be detached.
+    pub(crate) fn note_progress(&self, report: impl FnOnce() -> DetachedProgress) {
+        if let Some(progress) = &self.progress {
+            *progress.lock() = Some(report());
+        }
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn progress(&self) -> Option<DetachedProgress> {
+        self.progress.as_ref()?.lock().clone()
     }
 
     #[cfg(feature = "server")]
     pub(crate) fn set(&self, work: Arc<dyn DetachedWork>) {
         // A call is detached once: that consumes it.
-        let _ = self.0.set(work);
+        let _ = self.work.set(work);
     }
 }
 
 impl fmt::Debug for Detached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Detached")
-            .field(&self.0.get().is_some())
+            .field(&self.work.get().is_some())
             .finish()
     }
 }

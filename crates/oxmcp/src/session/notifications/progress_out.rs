@@ -197,11 +197,35 @@ impl ReportProgress<'_> {
         }
     }
 
+    /// Tells what has taken over the handler's work, or might. Returns whether nobody else is to be told.
+    fn tell_detached(&mut self) -> bool {
+        let parts = self.context.parts();
+        let Some(work) = parts.detached.get() else {
+            let report = self.report.as_ref();
+            report.inspect(|report| parts.detached.note_progress(|| report.to_detached()));
+            return parts.progress_token.is_none();
+        };
+        self.report
+            .take()
+            .inspect(|report| work.progress(report.to_detached()));
+        true
+    }
+
     fn done(&self) -> Poll<()> {
         if self.needs_timer {
             start_timer(self.context.parts());
         }
         Poll::Ready(())
+    }
+}
+
+impl Report {
+    fn to_detached(&self) -> DetachedProgress {
+        DetachedProgress {
+            done: self.done,
+            total: self.total,
+            message: self.message.clone(),
+        }
     }
 }
 
@@ -262,14 +286,7 @@ impl Future for ReportProgress<'_> {
         }
         // The context lives longer than this borrow of its report.
         let context = this.context;
-        if let Some(work) = context.parts().detached.get()
-            && let Some(report) = this.report.take()
-        {
-            work.progress(DetachedProgress {
-                done: report.done,
-                total: report.total,
-                message: report.message,
-            });
+        if this.tell_detached() {
             budget.made_progress();
             return Poll::Ready(());
         }

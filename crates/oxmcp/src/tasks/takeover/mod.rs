@@ -10,5 +10,6 @@ mod orphans;
 mod replay;
 
 pub(super) use journal::{Entry, Question, Run, Step};
+pub(super) use orphans::look_for_orphans;
 pub(super) use replay::MAX_BYTES;
 pub use replay::TaskReplay;

@@ -26,7 +26,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 const SHORT_PAUSE: Duration = Duration::from_secs(1);
 
 impl Tasks {
-    /// The tasks of the server that a request came to. The first request begins the search for orphans.
+    /// The tasks of the server that a request came to. The search for orphans begins with it where it has not begun before: the tasks
+    /// of a memory are orphans only if this process has stalled.
     ///
     /// # Errors
     /// Where the server does not have the extension.
@@ -35,6 +36,14 @@ impl Tasks {
         let tasks = cx.extension_state(ID).ok_or_else(missing)?;
         begin(&tasks, &cx.server()?);
         Ok(tasks)
+    }
+}
+
+/// Begins to look for orphans where a server begins to serve, if its store may have some: nobody need ask for a task before.
+pub(in crate::tasks) fn look_for_orphans(server: &Server) {
+    let tasks: Option<Arc<Tasks>> = server.extension_state(ID);
+    if let Some(tasks) = tasks.filter(|it| it.may_have_orphans()) {
+        begin(&tasks, server);
     }
 }
 

@@ -1,9 +1,11 @@
 //! Calls that become tasks, and how those end.
 
+use std::sync::Arc;
+
 use oxmcp::{
     Error, JsonSchema, Revision,
     protocol::CallToolResult,
-    tasks::{ServerTasks, TaskContext},
+    tasks::{MemoryTaskStore, ServerTasks, TaskContext, TaskStore},
     testing,
 };
 
@@ -215,6 +217,63 @@ async fn progress_becomes_the_status_message() {
     let id = peer.begin("write").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.get(&id).await["statusMessage"], "page 1000");
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_messages_that_follow_each_other_closely_become_one() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let tool = Tool::new("write", "Write", |cx: RequestContext| async move {
+        for page in 1..=100 {
+            cx.progress(page).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        cx.cancelled().await;
+    });
+    let server = Server::new("office", "1.0.0")
+        .extension(Tasks::new(Arc::clone(&store)).extension())
+        .tool(tool.task(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("write").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(peer.get(&id).await["statusMessage"], "100");
+    let kept = store.load(&id).await.unwrap().unwrap();
+    // Made, leased, and four in a second.
+    assert!(kept.revision <= 8, "{}", kept.revision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_reported_before_there_was_a_task_is_its_first_status_message() {
+    let after = TaskPolicy::After(Duration::from_secs(5));
+    for (policy, asks) in [(after, true), (after, false), (TaskPolicy::Always, false)] {
+        let tool = Tool::new("write", "Write", |cx: RequestContext| async move {
+            cx.progress(1).message("reading").await;
+            cx.progress(2).message("writing").await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            cx.progress(3).message("printing").await;
+            cx.cancelled().await;
+        });
+        let server = server(tool.task(policy));
+        let mut peer = Peer::of(&server).await;
+        let mut call = declaring(1, "tools/call", json!({"name": "write"}));
+        if asks {
+            call["params"]["_meta"]["progressToken"] = json!("p");
+        }
+        peer.0.send(call).await.unwrap();
+        if asks {
+            // Its caller is told all the same.
+            for done in 1..=2 {
+                let told = peer.0.receive().await.unwrap();
+                assert_eq!(told["params"]["progress"].as_f64(), Some(f64::from(done)));
+            }
+        }
+        let created = peer.0.receive().await.unwrap();
+        assert_eq!(created["result"]["statusMessage"], "writing", "{created}");
+        let id = created["result"]["taskId"].as_str().unwrap();
+        peer.1 = 1;
+        assert_eq!(peer.get(id).await["statusMessage"], "writing");
+        tokio::time::sleep(Duration::from_secs(61)).await;
+        assert_eq!(peer.get(id).await["statusMessage"], "printing");
+    }
 }
 
 #[tokio::test(start_paused = true)]

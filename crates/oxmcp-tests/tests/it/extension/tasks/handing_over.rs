@@ -5,7 +5,7 @@ use std::{future::pending, sync::Arc};
 use oxmcp::{
     Limits,
     protocol::CallToolResult,
-    tasks::{MemoryTaskStore, ServerTasks, TaskContext},
+    tasks::{MemoryTaskStore, ServerTasks, TaskContext, TaskStore},
     transport::Transport,
 };
 use tokio::{
@@ -187,8 +187,22 @@ async fn a_live_task_may_end_and_fails_at_the_last_moment() {
     }
 }
 
+/// How the process ends that has left its work to others.
+#[derive(Clone, Copy)]
+enum Ends {
+    Soon,
+    Late,
+    HandingOver,
+}
+
 #[test]
 fn work_that_is_left_to_others_goes_on_without_any_process() {
+    for ends in [Ends::Soon, Ends::Late, Ends::HandingOver] {
+        left_work_goes_on(ends);
+    }
+}
+
+fn left_work_goes_on(ends: Ends) {
     let store = Arc::new(MemoryTaskStore::new());
     let (tell, told) = std::sync::mpsc::channel();
     let tool = || {
@@ -207,12 +221,20 @@ fn work_that_is_left_to_others_goes_on_without_any_process() {
         builder.enable_all().start_paused(true).build().unwrap()
     };
     let id = process().block_on(async {
-        let id = Peer::of(&node(Arc::clone(&store), tool()))
-            .await
-            .begin("work")
-            .await;
-        // Its lease is renewed, and stays long.
-        sleep(Duration::from_secs(60)).await;
+        let server = node(Arc::clone(&store), tool());
+        let id = Peer::of(&server).await.begin("work").await;
+        match ends {
+            // Before its lease is renewed for the first time.
+            Ends::Soon => sleep(Duration::from_secs(1)).await,
+            // Its lease is renewed, and stays long.
+            Ends::Late => sleep(Duration::from_secs(60)).await,
+            Ends::HandingOver => {
+                sleep(Duration::from_secs(1)).await;
+                server.tasks().unwrap().hand_over().await;
+            }
+        }
+        let kept = store.load(&id).await.unwrap().unwrap();
+        assert!(kept.task.replay.is_none(), "nobody runs it again");
         id
     });
     process().block_on(async {
@@ -227,4 +249,76 @@ fn work_that_is_left_to_others_goes_on_without_any_process() {
         peer.until(&id, "completed").await;
     });
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [id]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_left_within_a_step_holds_up_no_shutdown() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let run = |cx: RequestContext| async move {
+        let leave = async || {
+            cx.leave_task().await.unwrap();
+            pending::<()>().await;
+        };
+        cx.step("leave", leave).await
+    };
+    let tool = Tool::new("work", "Work", run).task(TaskPolicy::Required);
+    let server = node(store, tool);
+    Peer::of(&server).await.begin("work").await;
+    sleep(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    server.tasks().unwrap().hand_over().await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_stays_asked_where_its_task_is_handed_over() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let tool = || {
+        let run = |cx: RequestContext| async move {
+            let said = cx.ask::<serde_json::Map<String, Value>>("sure", "Sure?");
+            said.await.map(|said| format!("{said:?}"))
+        };
+        Tool::new("work", "Work", run).task(TaskPolicy::Required)
+    };
+    let server = node(Arc::clone(&store), tool());
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("work").await;
+    let asked = peer.until(&id, "input_required").await["inputRequests"].clone();
+    server.tasks().unwrap().hand_over().await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(peer.get(&id).await["inputRequests"], asked);
+    let mut other = Peer::of(&node(store, tool())).await;
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(other.get(&id).await["inputRequests"], asked);
+    let key = asked.as_object().unwrap().keys().next().unwrap();
+    let yes = json!({"action": "accept", "content": {}});
+    let answers = json!({"taskId": id, "inputResponses": {key: yes}});
+    other.ask("tasks/update", answers).await;
+    other.until(&id, "completed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_has_done_too_much_to_be_run_again_may_end() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let (open, gate) = watch::channel(false);
+    let run = move |cx: RequestContext| {
+        let mut gate = gate.clone();
+        async move {
+            cx.step("long", async || "x".repeat(300 << 10)).await?;
+            gate.wait_for(|open| *open).await.unwrap();
+            Ok::<_, oxmcp::Error>("done")
+        }
+    };
+    let tool = Tool::new("work", "Work", run).task(TaskPolicy::Required);
+    let server = node(store, tool);
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("work").await;
+    sleep(Duration::from_secs(1)).await;
+    let control = server.tasks().unwrap();
+    let opening = async {
+        sleep(Duration::from_secs(3)).await;
+        open.send(true).unwrap();
+    };
+    tokio::join!(control.hand_over(), opening);
+    assert_eq!(peer.get(&id).await["status"], "completed");
 }

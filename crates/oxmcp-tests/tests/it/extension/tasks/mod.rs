@@ -5,9 +5,11 @@ mod client;
 mod handing_over;
 pub(crate) mod leases;
 mod legacy;
+mod orphans;
 mod owners;
 mod questions;
 mod races;
+mod replays;
 mod stores;
 mod takeover;
 #[cfg(unix)]

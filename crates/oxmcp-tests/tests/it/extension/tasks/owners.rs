@@ -167,3 +167,21 @@ async fn who_listens_is_told_each_state_byte_for_byte_as_get_says_it() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_to_too_many_tasks_is_granted_the_first_thousand() {
+    let (tool, _open) = gated(TaskPolicy::Required);
+    let store = oxmcp::tasks::MemoryTaskStore::new().max_each(2000);
+    let server = Server::new("office", "1.0.0")
+        .extension(Tasks::new(store).extension())
+        .tool(tool);
+    let mut peer = Peer::of(&server).await;
+    let mut ids = Vec::new();
+    for _ in 0..1001 {
+        ids.push(peer.begin("report").await);
+    }
+    let listen = json!({"notifications": {"taskIds": ids}});
+    let acknowledged = peer.ask("subscriptions/listen", listen).await;
+    let granted = &acknowledged["params"]["notifications"]["taskIds"];
+    assert_eq!(*granted, json!(ids[..1000]));
+}

@@ -1,6 +1,15 @@
 //! Questions of tasks, and their answers.
 
-use oxmcp::{JsonSchema, Question};
+use std::{
+    future::{Future, ready},
+    pin::{Pin, pin},
+    sync::Arc,
+};
+
+use oxmcp::{
+    JsonSchema, Question,
+    tasks::{MemoryTaskStore, TaskStore},
+};
 
 use super::*;
 
@@ -160,4 +169,30 @@ async fn a_handler_that_asks_by_what_it_returns_asks_before_its_task_or_by_it() 
     let asked = &asked["result"];
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     assert_eq!(asked["requestState"], "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_asks_before_its_task_is_the_answer_whatever_else_it_does() {
+    type Then = Pin<Box<dyn Future<Output = ()> + Send>>;
+    let gives_up: fn() -> Then = || Box::pin(ready(()));
+    let works_on: fn() -> Then = || Box::pin(tokio::time::sleep(Duration::from_secs(9)));
+    let after = TaskPolicy::After(Duration::from_secs(5));
+    for (policy, then) in [(TaskPolicy::Always, gives_up), (after, works_on)] {
+        let store = Arc::new(MemoryTaskStore::new());
+        let tool = Tool::new("delete", "Delete", move |cx: RequestContext| async move {
+            let mut asked = pin!(cx.ask::<Confirm>("sure", "Sure?"));
+            tokio::select! {
+                biased;
+                _ = &mut asked => "answered",
+                () = then() => "given up",
+            }
+        });
+        let server = Server::new("office", "1.0.0")
+            .extension(Tasks::new(Arc::clone(&store)).extension())
+            .tool(tool.task(policy));
+        let mut peer = Peer::of(&server).await;
+        let asked = peer.ask("tools/call", json!({"name": "delete"})).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        assert!(store.list(None, None, 10).await.unwrap().is_empty());
+    }
 }

@@ -420,3 +420,36 @@ async fn the_end_of_its_session_ends_the_wait_and_not_the_task() {
     let got = again.ask("tasks/get", json!({"taskId": id})).await;
     assert_eq!(got["result"]["status"], "working", "{got}");
 }
+
+#[test]
+fn a_task_that_is_taken_over_runs_for_its_owner() {
+    let store = Arc::new(MemoryTaskStore::new());
+    let endpoint = |waits: bool| {
+        let tool = Tool::new("who", "Say whose", move |cx: RequestContext| async move {
+            if waits {
+                std::future::pending::<()>().await;
+            }
+            format!("{:?}", cx.principal().map(Principal::as_str))
+        });
+        let server = Server::new("office", "1.0.0")
+            .extension(Tasks::new(Arc::clone(&store)).extension())
+            .tool(tool.task(TaskPolicy::Required));
+        StreamableHttp::from(server)
+    };
+    let process = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap()
+    };
+    let id = process().block_on(async {
+        let call = json!({"name": "who", "arguments": {}});
+        let created = ask_modern(&endpoint(true), Some("ann"), "tools/call", call).await;
+        created["result"]["taskId"].as_str().unwrap().to_owned()
+    });
+    process().block_on(async {
+        let endpoint = endpoint(false);
+        tokio::time::sleep(Duration::from_secs(31)).await;
+        let done = ask_modern(&endpoint, Some("ann"), "tasks/get", json!({"taskId": id})).await;
+        let said = &done["result"]["result"]["content"][0]["text"];
+        assert!(said.as_str().is_some_and(|it| it.contains("ann")), "{done}");
+    });
+}

@@ -89,7 +89,8 @@ async fn serve(socket: TcpStream, state: &str) -> Option<String> {
     } else {
         ("404 Not Found", "There is nothing here.")
     };
-    let _ = timeout(HEAD_TIMEOUT, respond(&mut socket, status, text)).await;
+    // It is short enough for the socket to take it at once.
+    let _ = respond(&mut socket, status, text).await;
     is_ours.then_some(target)
 }
 
@@ -126,6 +127,8 @@ async fn respond(socket: &mut TcpStream, status: &str, text: &str) -> Result<()>
 #[cfg(test)]
 mod tests {
     use std::io::{ErrorKind, Read};
+
+    use tokio::{task::yield_now, time::Instant};
 
     use super::*;
 
@@ -165,6 +168,63 @@ mod tests {
             answer.await.unwrap().unwrap(),
             "/callback?code=%3Cscript%3E&state=right"
         );
+    }
+
+    /// Lets everything run that can.
+    async fn settle() {
+        for _ in 0..1000 {
+            yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn so_many_connections_are_open_at_once_and_others_wait() {
+        let loopback = Loopback::bind(None).await.unwrap();
+        let address = loopback.listener.local_addr().unwrap();
+        let mut idle = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut last = TcpStream::connect(address).await.unwrap();
+        let right = b"GET /callback?state=right HTTP/1.1\r\n\r\n";
+        last.write_all(right).await.unwrap();
+        let answer = tokio::spawn(loopback.answer("right"));
+        settle().await;
+        assert!(!answer.is_finished(), "the last one was not accepted");
+        idle.pop();
+        let target = answer.await.unwrap().unwrap();
+        assert_eq!(target, "/callback?state=right");
+    }
+
+    #[tokio::test]
+    async fn a_head_that_is_too_long_is_not_read_to_its_end() {
+        let loopback = Loopback::bind(None).await.unwrap();
+        let address = loopback.listener.local_addr().unwrap();
+        let answer = tokio::spawn(loopback.answer("right"));
+        let pad = "x".repeat(MAX_HEAD * 4);
+        let long = format!("GET /callback?state=right&pad={pad} HTTP/1.1\r\n\r\n");
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        // It may be closed before all is written.
+        let _ = socket.write_all(long.as_bytes()).await;
+        let mut said = String::new();
+        let _ = socket.read_to_string(&mut said).await;
+        assert_eq!(said, "");
+        assert!(!answer.is_finished());
+        answer.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_says_nothing_is_closed() {
+        let loopback = Loopback::bind(None).await.unwrap();
+        let address = loopback.listener.local_addr().unwrap();
+        let answer = tokio::spawn(loopback.answer("right"));
+        let begun = Instant::now();
+        let mut idle = TcpStream::connect(address).await.unwrap();
+        let said = idle.read(&mut [0]).await;
+        assert_eq!(said.unwrap(), 0);
+        let took = begun.elapsed();
+        assert!((HEAD_TIMEOUT..HEAD_TIMEOUT * 2).contains(&took), "{took:?}");
+        answer.abort();
     }
 
     #[tokio::test]

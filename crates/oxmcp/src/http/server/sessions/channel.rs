@@ -127,7 +127,8 @@ impl<T> Sender<T> {
     pub(super) async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
-            if state.items.is_empty() || state.is_abandoned {
+            // Of a receiver that was dropped nothing is left either.
+            if state.items.is_empty() {
                 return Poll::Ready(());
             }
             store_waker(&mut state.sender, cx.waker());

@@ -219,6 +219,9 @@ impl LegacySse {
             .as_ref()
             .map_or(Ok(()), Server::check)?;
         let listener = listen(address).await?;
+        if let Some(server) = &self.settings.server {
+            server.begin_serving();
+        }
         let service = self.clone();
         let on_close = async move { service.close().await };
         Ok(serve(
@@ -450,6 +453,7 @@ where
 impl From<Server> for LegacySse {
     /// A service for one server.
     fn from(server: Server) -> Self {
+        server.begin_serving();
         let only = server.clone();
         let mut service = Self::new(move |_| server.clone());
         service.set().server = Some(only);

@@ -1,3 +1,5 @@
-//! Tests of the settings of an endpoint.
+//! Tests of an endpoint: its settings, its budget, the streams of its sessions.
 
+mod budget;
 mod settings;
+mod streams;

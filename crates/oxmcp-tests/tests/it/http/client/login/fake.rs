@@ -85,6 +85,11 @@ pub(super) struct Fake {
     pub(super) instead: BTreeMap<&'static str, (u16, String)>,
     /// Parameters of the answer to the authorization request, instead of its own.
     pub(super) answers: Option<&'static str>,
+    /// The issuer that the authorization server's metadata are of, and the one that its answers name, where they are not its
+    /// origin.
+    pub(super) issuer: Option<(&'static str, &'static str)>,
+    /// The `resource` that is to be asked for. Empty where none may be.
+    pub(super) resource: &'static str,
     /// Whether a GET needs a scope that nobody has.
     pub(super) get_lacks: bool,
     /// Whether the MCP server has sessions.
@@ -130,6 +135,8 @@ impl Web {
             has_migrated: false,
             instead: BTreeMap::new(),
             answers: None,
+            issuer: None,
+            resource: MCP,
             get_lacks: false,
             has_sessions: false,
         })))
@@ -288,7 +295,7 @@ impl Fake {
             "https://as.example/.well-known/oauth-authorization-server" => {
                 self.log.push("metadata".to_owned());
                 let mut metadata = json!({
-                    "issuer": origin,
+                    "issuer": self.issuer.map_or(origin, |(issuer, _)| issuer),
                     "authorization_endpoint": format!("{origin}/authorize"),
                     "token_endpoint": format!("{origin}/{}", if self.has_moved { "moved" } else { "token" }),
                     "registration_endpoint": format!("{origin}/register"),
@@ -419,7 +426,7 @@ impl Fake {
         assert_eq!(get("response_type"), "code");
         let redirect = get("redirect_uri");
         assert!(self.redirect.as_ref().is_none_or(|it| *it == redirect));
-        assert_eq!(get("resource"), MCP);
+        self.check_resource(query);
         assert_eq!(get("code_challenge_method"), "S256");
         self.issued += 1;
         let code = format!("code-hunter{}", self.issued);
@@ -441,14 +448,20 @@ impl Fake {
         if self.hides {
             return format!("{redirect}?code={code}&state={state}");
         }
-        format!("{redirect}?code={code}&state={state}&iss={origin}")
+        let issuer = self.issuer.map_or(origin, |(_, named)| named);
+        format!("{redirect}?code={code}&state={state}&iss={issuer}")
+    }
+
+    fn check_resource(&self, asked: &str) {
+        assert_eq!(parameters(asked)("resource"), self.resource);
+        assert!(!self.resource.is_empty() || !asked.contains("resource"));
     }
 
     fn token(&mut self, body: &str, key: Option<Value>) -> Response<Bytes> {
         let get = parameters(body);
         let grant = get("grant_type");
         self.log.push(grant.clone());
-        assert_eq!(get("resource"), MCP);
+        self.check_resource(body);
         if self.is_down {
             return json_answer(503, &json!({}));
         }

@@ -72,6 +72,19 @@ const FAULTS: &[Fault] = &[
         );
         instead(fake, METADATA, 200, &text);
     }),
+    ("its support of PKCE is not said", |fake| {
+        let text = format!(
+            r#"{{"issuer": "{AS}", "authorization_endpoint": "{AS}/authorize", "token_endpoint": "{TOKEN}",
+            "registration_endpoint": "{REGISTER}"}}"#
+        );
+        instead(fake, METADATA, 200, &text);
+    }),
+    ("it has no place to log in", |fake| {
+        let text = format!(
+            r#"{{"issuer": "{AS}", "token_endpoint": "{TOKEN}", "registration_endpoint": "{REGISTER}"}}"#
+        );
+        instead(fake, METADATA, 200, &text);
+    }),
     ("clients cannot register", |fake| {
         let text = format!(
             r#"{{"issuer": "{AS}", "authorization_endpoint": "{AS}/authorize", "token_endpoint": "{TOKEN}",
@@ -162,9 +175,13 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     its metadata are of another issuer:
       POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" says that its issuer is "https://as.example/": they must be the same, letter by letter. If the server is yours, put one of them right; if you trust it, pin the issuer
     it has no PKCE:
-      POST https://mcp.example/mcp failed: the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` lists others alone: nobody may be sent there to log in, unless you know that it does and assume_pkce is set
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` lists others alone: nobody may be sent there to log in. Have S256 switched on there
+    its support of PKCE is not said:
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` is missing: nobody may be sent there to log in. If you know that it does, set assume_pkce; else have it switched on there
+    it has no place to log in:
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names no `authorization_endpoint`, which this login needs. Have it put right there, or log in in another way
     clients cannot register:
-      POST https://mcp.example/mcp failed: there is no client for the authorization server "https://as.example": it takes neither registrations nor ids that are URLs, or none is configured. Have a client registered there, and configure its id
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": there is no client for the authorization server "https://as.example": its metadata offers neither registrations (`registration_endpoint`) nor ids that are URLs (`client_id_metadata_document_supported`), or none is configured. Have a client registered there, and configure it (`Login::client`, or `ClientOptions::registered`)
     the registration is refused:
       POST https://mcp.example/mcp failed: the registration of a client with redirect URIs ["http://127.0.0.1:4711/callback"] at "https://as.example/register" answered 400, invalid_redirect_uri: no loopback here
     the registration cannot be read:

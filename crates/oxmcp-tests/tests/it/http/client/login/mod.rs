@@ -13,6 +13,7 @@ mod refreshes;
 mod refusals;
 mod shared_stores;
 mod token_store;
+mod traps;
 
 use oxmcp::{
     Client, ClientSession, Error, Result, Revision,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use oxmcp::{
+    Revision,
     auth::{
         AuthError, ScopeSet, Secret,
         dpop::{Proof, ProofKey, ProofVerifier},
@@ -344,6 +345,46 @@ async fn a_session_is_heard_and_ended_with_a_token_alone() {
 }
 
 #[tokio::test]
+async fn methods_of_sessions_need_a_token_where_there_are_no_sessions_too() {
+    let issuer = Issuer::new();
+    let resource = issuer.resource();
+    let modern = files().revisions([Revision::LATEST]);
+    for endpoint in [
+        StreamableHttp::from(modern).protect(resource.clone()),
+        endpoint(&resource).stateless(),
+        endpoint(&resource).json_only(),
+        endpoint(&resource),
+    ] {
+        for (method, version) in [
+            ("GET", Some("2026-07-28")),
+            ("DELETE", Some("2026-07-28")),
+            ("GET", Some("2025-11-25")),
+            ("DELETE", Some("2025-11-25")),
+            ("GET", None),
+            ("DELETE", None),
+            ("PUT", None),
+        ] {
+            let ask = async |token: Option<&str>| {
+                let request = builder(method);
+                let versions = version.into_iter();
+                let request = versions.fold(request, |request, version| {
+                    request.header("mcp-protocol-version", version)
+                });
+                let request = token.into_iter().fold(request, bearing);
+                send(&endpoint, request, "").await
+            };
+            let refused = ask(None).await;
+            assert_eq!(refusal(&refused).0, 401, "{method} {version:?}");
+            let refused = ask(Some("invented")).await;
+            assert_eq!(refusal(&refused).1, "invalid_token", "{method} {version:?}");
+            // Whoever bears one learns what there is instead.
+            let answered = ask(Some(&issuer.token("mcp"))).await;
+            assert_ne!(answered.status(), 401, "{method} {version:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_user_with_many_clients_can_be_one_owner() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().owner_without_client());
@@ -396,7 +437,7 @@ async fn tools_with_scopes_are_shut_where_no_tokens_are_taken() {
             .contains("files:write")
     );
     // Not so in one process, as over stdio.
-    let call = crate::support::call(&files(), oxmcp::Revision::LATEST, "write", json!({})).await;
+    let call = crate::support::call(&files(), Revision::LATEST, "write", json!({})).await;
     assert_eq!(crate::support::text(&call), "written");
 }
 

@@ -1,0 +1,60 @@
+//! Traps of authorization servers that other clients have fallen into.
+
+use oxmcp::{auth::AuthErrorKind, http::Login};
+
+use super::*;
+use crate::http::client::login::fake::AS;
+
+/// The issuer, as some servers spell it in one place and not in the other.
+const OTHERWISE: &str = "https://as.example/";
+
+#[tokio::test(start_paused = true)]
+async fn trap_2_an_issuer_that_is_spelt_in_two_ways_is_refused_with_both() {
+    let web = Web::new();
+    web.fake().issuer = Some((OTHERWISE, OTHERWISE));
+    let error = connect(&web, agreeing(&web)).await.unwrap_err();
+    assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
+    for said in [
+        format!("{AS:?}"),
+        format!("{OTHERWISE:?}"),
+        "pin the issuer".to_owned(),
+    ] {
+        assert!(error.message().contains(&said), "{error}");
+    }
+    assert!(!web.asked().contains(&"register".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_2_answers_are_compared_with_the_issuer_that_the_user_has_pinned() {
+    for (named, is_taken) in [(OTHERWISE, true), (AS, false)] {
+        let web = Web::new();
+        web.fake().issuer = Some((OTHERWISE, named));
+        let connected = connect(&web, agreeing(&web).issuer(OTHERWISE)).await;
+        assert_eq!(connected.is_ok(), is_taken, "{named}");
+        if let Err(error) = connected {
+            assert!(error.message().contains("letter by letter"), "{error}");
+        }
+        let tokens = web.asked().contains(&"authorization_code".to_owned());
+        assert_eq!(tokens, is_taken, "{named}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_3_the_user_says_what_resource_is_asked_for_and_whether() {
+    type Set = fn(Login) -> Login;
+    let set: [(&str, Set); 3] = [
+        (MCP, |login| login),
+        ("api://other", |login| login.resource("api://other")),
+        ("", Login::without_resource),
+    ];
+    for (resource, set) in set {
+        let web = Web::new();
+        // It panics where it is asked for another, in the page of the login and for each token.
+        web.fake().resource = resource;
+        let session = connect(&web, set(agreeing(&web))).await.unwrap();
+        web.fake().expire();
+        call(&session, "add").await.unwrap();
+        let asked = web.asked();
+        assert!(asked.ends_with(&["refresh_token".to_owned()]), "{asked:?}");
+    }
+}

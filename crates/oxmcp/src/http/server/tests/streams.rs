@@ -1,0 +1,267 @@
+//! Tests of the streams of sessions: readers that are slow or come again, what a store has lost, how streams end.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::time::{Duration, sleep};
+
+use super::settings::{builder, request, send};
+use crate::{
+    error::{Error, Result},
+    http::{
+        ResponseBody, StreamableHttp,
+        server::event_encoding::{COMMENT, KEEP_ALIVE},
+    },
+    limits::Limits,
+    server::{Resource, Server, Tool},
+    session::connection::RequestContext,
+    store::{Claim, EventId, EventStore, MemoryEventStore, Replay, StreamWrite},
+};
+
+/// The length of a notification that takes several frames.
+const LONG: usize = 300 << 10;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A session that watches a resource whose URI is long.
+struct Watching {
+    server: Server,
+    endpoint: StreamableHttp,
+    id: String,
+    uri: String,
+}
+
+impl Watching {
+    async fn open(store: impl EventStore) -> Self {
+        let steps = Tool::new("steps", "Report", |cx: RequestContext| async move {
+            for step in 0..3 {
+                cx.progress(step).await;
+            }
+        });
+        let file = Resource::text("file:///a", "a", "");
+        let server = Server::new("files", "1").resource(file).tool(steps);
+        let server = server.subscriptions();
+        let limits = Limits::default().http(|http| http.stall(SECOND * 30));
+        let endpoint = StreamableHttp::from(server.clone()).limits(limits);
+        let endpoint = endpoint.event_store(store);
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "c", "version": "1"},
+        });
+        let initialize = request(1, "initialize", &params);
+        let opened = send(&endpoint, builder("POST"), &initialize).await;
+        let id = opened.headers()["mcp-session-id"].to_str().unwrap();
+        let uri = format!("file:///{}", "x".repeat(LONG));
+        let watching = Self {
+            id: id.to_owned(),
+            server,
+            endpoint,
+            uri,
+        };
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        watching.post(&initialized).await;
+        let params = json!({"uri": watching.uri});
+        let subscribe = request(2, "resources/subscribe", &params);
+        let subscribed = watching.post(&subscribe).await;
+        assert_eq!(subscribed.status(), StatusCode::OK);
+        watching
+    }
+
+    async fn post(&self, message: &Value) -> Response<ResponseBody> {
+        let builder = builder("POST").header("mcp-session-id", &self.id);
+        send(&self.endpoint, builder, message).await
+    }
+
+    /// The stream of the session, from an event on.
+    async fn listen(&self, seen: Option<&str>) -> ResponseBody {
+        let builder = builder("GET").header("mcp-session-id", &self.id);
+        let seen = seen.into_iter();
+        let builder = seen.fold(builder, |it, seen| it.header("last-event-id", seen));
+        let response = send(&self.endpoint, builder, &json!(null)).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        response.into_body()
+    }
+
+    /// Sends the notification that is long.
+    async fn update(&self) {
+        self.server.resource_updated(&self.uri);
+        sleep(SECOND).await;
+    }
+}
+
+async fn frame(body: &mut ResponseBody) -> Option<Bytes> {
+    let frame = body.frame().await?;
+    Some(frame.unwrap().into_data().unwrap())
+}
+
+/// The id of the event in a frame.
+fn id_in(frame: &Bytes) -> String {
+    let text = str::from_utf8(frame).unwrap();
+    let id = text.lines().find_map(|line| line.strip_prefix("id: "));
+    id.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_has_comments() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut body = watching.listen(None).await;
+    frame(&mut body).await.unwrap();
+    let comment = tokio::time::timeout(KEEP_ALIVE * 2, frame(&mut body)).await;
+    assert_eq!(comment.unwrap().unwrap(), COMMENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_takes_nothing_in_some_silences_is_given_up_and_not_before() {
+    for (waits, is_there) in [(50, true), (100, false)] {
+        let watching = Watching::open(MemoryEventStore::new()).await;
+        let mut body = watching.listen(None).await;
+        frame(&mut body).await.unwrap();
+        watching.update().await;
+        sleep(Duration::from_secs(waits)).await;
+        assert_eq!(frame(&mut body).await.is_some(), is_there, "{waits}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_takes_something_in_each_silence_is_not_given_up() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut body = watching.listen(None).await;
+    frame(&mut body).await.unwrap();
+    watching.update().await;
+    let mut read = 0;
+    while read < LONG {
+        sleep(KEEP_ALIVE - SECOND).await;
+        read += frame(&mut body).await.expect("it is slow").len();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_silences_of_a_reader_are_not_those_of_the_next() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut first = watching.listen(None).await;
+    let seen = id_in(&frame(&mut first).await.unwrap());
+    watching.update().await;
+    let _silent = watching.listen(Some(&seen)).await;
+    sleep(KEEP_ALIVE * 2 + SECOND * 5).await;
+    let mut next = watching.listen(Some(&seen)).await;
+    sleep(KEEP_ALIVE + SECOND * 5).await;
+    assert!(frame(&mut next).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_unread_does_not_outlive_its_session_for_long() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut body = watching.listen(None).await;
+    frame(&mut body).await.unwrap();
+    // More than are kept for a reader: the stream waits for it.
+    for _ in 0..6 {
+        watching.update().await;
+    }
+    let used = || watching.endpoint.state.budget.used();
+    assert!(used() > LONG);
+    let end = builder("DELETE").header("mcp-session-id", &watching.id);
+    send(&watching.endpoint, end, &json!(null)).await;
+    sleep(SECOND * 3).await;
+    assert_eq!(used(), 0);
+}
+
+/// A store that says of a stream, when it is asked for the second time, that it has lost something, or that it fails.
+struct Lossy {
+    store: MemoryEventStore,
+    asked: Arc<AtomicUsize>,
+    fails: bool,
+}
+
+impl EventStore for Lossy {
+    async fn append(
+        &self,
+        session: &str,
+        stream: &str,
+        write: StreamWrite,
+    ) -> Result<Option<Vec<u64>>> {
+        self.store.append(session, stream, write).await
+    }
+
+    async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
+        match self.asked.fetch_add(1, Ordering::Relaxed) {
+            0 => self.store.after(session, stream, index, max).await,
+            _ if self.fails => Err(Error::internal("it is broken")),
+            _ => Ok(Replay::Lost),
+        }
+    }
+
+    async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+        self.store.watch(session, stream, index).await
+    }
+
+    async fn claim(
+        &self,
+        session: &str,
+        stream: &str,
+        claim: Claim,
+        lasts: Duration,
+    ) -> Result<Option<u64>> {
+        self.store.claim(session, stream, claim, lasts).await
+    }
+
+    async fn renew(
+        &self,
+        session: &str,
+        stream: &str,
+        epoch: u64,
+        lasts: Duration,
+    ) -> Result<bool> {
+        self.store.renew(session, stream, epoch, lasts).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<()> {
+        self.store.forget(session).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_is_sent_nothing_after_a_gap() {
+    for fails in [false, true] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let watching = Watching::open(Lossy {
+            store: MemoryEventStore::new(),
+            asked: Arc::clone(&asked),
+            fails,
+        });
+        let watching = watching.await;
+        let mut first = watching.listen(None).await;
+        let seen = id_in(&frame(&mut first).await.unwrap());
+        watching.update().await;
+        let mut again = watching.listen(Some(&seen)).await;
+        sleep(SECOND).await;
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        watching.update().await;
+        // It ends, and its client comes again, which is told of the gap.
+        assert!(frame(&mut again).await.is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_knows_that_a_stream_has_ended() {
+    let store = Arc::new(MemoryEventStore::new());
+    let watching = Watching::open(Arc::clone(&store)).await;
+    let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": 1}});
+    let mut body = watching
+        .post(&request(3, "tools/call", &params))
+        .await
+        .into_body();
+    let first = id_in(&frame(&mut body).await.unwrap());
+    while frame(&mut body).await.is_some() {}
+    let first = EventId::parse(&first).unwrap();
+    let found = store.after(&watching.id, first.stream(), first.index(), 64);
+    let found = found.await.unwrap();
+    assert!(
+        matches!(found, Replay::Events { ended: true, .. }),
+        "{found:?}"
+    );
+}
