@@ -47,7 +47,7 @@ enum Form {
     /// A server, or an address that leads to the primary.
     Single,
     #[cfg(feature = "sentinel")]
-    Sentinels(sentinel::Sentinels),
+    Sentinels(Box<sentinel::Sentinels>),
     #[cfg(feature = "cluster")]
     Cluster(nodes::Nodes),
 }
@@ -55,7 +55,7 @@ enum Form {
 /// The connection that there is now.
 #[derive(Clone)]
 enum Current {
-    Single(Client, ConnectionManager),
+    Single(Arc<Client>, ConnectionManager),
     #[cfg(feature = "cluster")]
     Cluster(redis::cluster_async::ClusterConnection),
 }
@@ -202,7 +202,7 @@ impl Inner {
             (Form::Cluster(nodes), Current::Cluster(mut current)) => {
                 nodes.clients(&mut current).await
             }
-            (_, Current::Single(client, _)) => vec![client],
+            (_, Current::Single(client, _)) => vec![(*client).clone()],
             #[cfg(feature = "cluster")]
             _ => Vec::new(),
         }
@@ -256,7 +256,7 @@ impl Inner {
             tokio::spawn(async move {
                 if let Form::Sentinels(sentinels) = &inner.form {
                     match timeout(2 * PATIENCE, sentinels.primary()).await {
-                        Ok(Ok(client)) => inner.move_to(client),
+                        Ok(Ok(client)) => inner.move_to(Arc::new(client)),
                         Ok(Err(error)) => tracing::debug!(%error, "the sentinels know no primary"),
                         Err(_) => tracing::debug!("the sentinels do not answer"),
                     }
@@ -267,8 +267,8 @@ impl Inner {
     }
 
     /// Connects to a server, and ends subscriptions to the one before.
-    fn move_to(&self, client: Client) {
-        if let Ok(new) = ConnectionManager::new_lazy_with_config(client.clone(), config()) {
+    fn move_to(&self, client: Arc<Client>) {
+        if let Ok(new) = ConnectionManager::new_lazy_with_config((*client).clone(), config()) {
             let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
             *current = Current::Single(client, new);
             drop(current);
@@ -297,7 +297,9 @@ async fn open_servers(address: Address, shown: &str) -> Result<(Form, Current)> 
             Ok(_) if address.servers.len() > 1 => {
                 return Err(failure::unusable(failure::no_cluster(shown)));
             }
-            Ok((manager, _)) => return Ok((Form::Single, Current::Single(client, manager))),
+            Ok((manager, _)) => {
+                return Ok((Form::Single, Current::Single(Arc::new(client), manager)));
+            }
             Err(error) => failed = Some(error),
         }
     }
@@ -327,7 +329,8 @@ async fn open_sentinels(address: &Address, primary: &str, shown: &str) -> Result
         Err(_) => return Err(failure::unanswered(2 * PATIENCE)),
     };
     let (manager, _) = connect(&client, shown).await?;
-    Ok((Form::Sentinels(sentinels), Current::Single(client, manager)))
+    let current = Current::Single(Arc::new(client), manager);
+    Ok((Form::Sentinels(Box::new(sentinels)), current))
 }
 
 #[cfg(not(feature = "sentinel"))]

@@ -1,4 +1,8 @@
 //! Calls that go on while nodes are killed: each ends in time, with its answer or an error, and nothing is done twice.
+#![expect(
+    clippy::print_stdout,
+    reason = "whoever reads the output repeats a run by its seed"
+)]
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,10 +12,11 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use oxmcp::{ClientSession, Error, Revision};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     process::Node,
@@ -100,6 +105,7 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     }
     is_over.store(true, Ordering::Relaxed);
     let kills = killer.join().unwrap();
+    let done: HashMap<_, _> = ledger.entries().await.into_iter().collect();
     let outcomes = outcomes.lock().unwrap();
     let slowest = outcomes.answered.values().max();
     println!(
@@ -110,7 +116,6 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     );
     assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
     assert!(kills > 0 && outcomes.answered.len() > 20 * kills);
-    let done: HashMap<_, _> = ledger.entries().await.into_iter().collect();
     for (entry, times) in &done {
         assert_eq!(*times, 1, "{entry} was done more than once");
     }
@@ -188,7 +193,7 @@ impl Customer {
             if self.call(&open, self.kind.tools[turn], &id).await {
                 session = Some(open);
             }
-            tokio::time::sleep(Duration::from_millis(chance.below(60))).await;
+            sleep(Duration::from_millis(chance.below(60))).await;
         }
     }
 
@@ -196,7 +201,7 @@ impl Customer {
     async fn call(&self, session: &ClientSession, tool: &str, id: &str) -> bool {
         let begun = Instant::now();
         self.made.fetch_add(1, Ordering::Relaxed);
-        let outcome = tokio::time::timeout(2 * LIMIT, call(session, tool, id)).await;
+        let outcome = timeout(2 * LIMIT, call(session, tool, id)).await;
         let took = begun.elapsed();
         let wrong = |what: String| self.outcomes.lock().unwrap().wrong.push(what);
         if took > LIMIT {

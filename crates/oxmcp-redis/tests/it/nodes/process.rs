@@ -9,6 +9,8 @@ use std::{
     thread,
 };
 
+use tokio::sync::oneshot;
+
 use super::shop::{self, Ledger};
 use crate::server::{Server, key};
 
@@ -101,14 +103,18 @@ async fn the_node() {
         return;
     };
     // It ends with the process that has started it, however that ends.
+    let (parent, parent_ended) = oneshot::channel::<()>();
     thread::spawn(|| {
         std::io::stdin().lines().for_each(drop);
-        process::exit(0);
+        drop(parent);
     });
     let ledger = Ledger::open(&url, &prefix).await;
     let store = oxmcp_redis::Redis::connect(&url).await.unwrap();
     let store = store.prefix(&prefix).keys([key(1)]);
     let serving = shop::node(&ledger, store, port.parse().unwrap()).await;
     println!("serving");
-    serving.unwrap().await;
+    tokio::select! {
+        () = serving.unwrap() => {}
+        _ = parent_ended => {}
+    }
 }

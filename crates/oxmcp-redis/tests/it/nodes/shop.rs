@@ -143,5 +143,5 @@ pub(super) async fn connect(url: &str, revision: Revision) -> Result<ClientSessi
 pub(super) async fn call(session: &ClientSession, tool: &str, id: &str) -> Result<String> {
     let call = session.call_tool(tool, json!({"id": id}));
     // Progress is what makes the answer a stream.
-    Ok(call.on_progress(|_| {}).await?.to_text().to_string())
+    Ok(call.on_progress(|_| {}).await?.to_text())
 }
