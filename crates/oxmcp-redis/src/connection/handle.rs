@@ -229,11 +229,11 @@ impl Inner {
     fn leave(self: &Arc<Self>, error: &RedisError) {
         let is_replica = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         match &self.form {
-            Form::Single if is_replica => {
-                if let Current::Single(client, _) = self.current() {
-                    self.move_to(client);
-                }
-            }
+            Form::Single if is_replica => match self.current() {
+                Current::Single(client, _) => self.move_to(client),
+                #[cfg(feature = "cluster")]
+                Current::Cluster(_) => {}
+            },
             Form::Single => {}
             #[cfg(feature = "sentinel")]
             Form::Sentinels(_) => {
