@@ -178,7 +178,8 @@ impl StreamableHttp {
     }
 
     /// Where is kept what sessions are made of, so that other nodes can go on with them, and this one after a restart: with a
-    /// store of events that they share, too, a client notices nothing. By default that is nowhere, and sessions end with the
+    /// store of events that they share, too, a client notices nothing: its streams go on at any node, and end with an error where the
+    /// node is gone that writes them. By default that is nowhere, and sessions end with the
     /// endpoint.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
@@ -186,7 +187,8 @@ impl StreamableHttp {
         self
     }
 
-    /// What the nodes that share a [session store](Self::session_store) tell each other by: that a session is over, or has changed.
+    /// What the nodes that share a [session store](Self::session_store) tell each other by: that a session is over, or has changed, or
+    /// that its client has cancelled a call of another node.
     /// Without one a node finds that out by itself, but late: as often as a 64th of
     /// [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
     #[must_use]
