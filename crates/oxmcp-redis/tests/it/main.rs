@@ -9,6 +9,7 @@ mod bus;
 mod connecting;
 mod events;
 mod losses;
+mod nodes;
 mod server;
 mod sessions;
 mod tasks;
