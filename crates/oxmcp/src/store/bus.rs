@@ -7,8 +7,8 @@ use futures_core::stream::BoxStream;
 
 use crate::error::Result;
 
-/// Carries messages between the nodes of a server: that a session has changed or is over, answers that came to another node than
-/// the one that waits for them, and what lists and resources have changed.
+/// Carries messages between the nodes of a server: that a session has changed or is over, cancellations and progress that came to
+/// another node than the one that they are for, and what lists and resources have changed.
 ///
 /// A message comes at most once, and may be lost: a subscription then [says so](Delivery::Missed), and the node looks
 /// at everything again. Those of one publisher on one topic come in their order. A node hears what it publishes itself.

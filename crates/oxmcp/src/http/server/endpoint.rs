@@ -199,7 +199,8 @@ impl StreamableHttp {
     }
 
     /// Where is kept what sessions are made of, so that other nodes can go on with them, and this one after a restart: with a
-    /// store of events that they share, too, a client notices nothing. By default that is nowhere, and sessions end with the
+    /// store of events that they share, too, a client notices nothing: its streams go on at any node, and end with an error where the
+    /// node is gone that writes them. By default that is nowhere, and sessions end with the
     /// endpoint.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
@@ -211,8 +212,9 @@ impl StreamableHttp {
     ///
     /// - Changes: what one tells of its lists and resources, the clients of all are notified of, in every revision and over every
     ///   transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
-    /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed. Without a bus a node
-    ///   finds that out by itself, but late: as often as a 64th of [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
+    /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed, or that its client
+    ///   has cancelled a call of another node. Without a bus a node finds the first two out by itself, but late: as often as a 64th of
+    ///   [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
     #[must_use]
     pub fn bus(self, bus: impl Bus) -> Self {
         self.with_bus(any_bus(bus))

@@ -253,8 +253,12 @@ fn post(
             connection.take_envelope(message);
         });
     }
+    if let Some(relayed) = sessions::relay(&request, &message, body) {
+        return Ok(relayed);
+    }
     let posted = Posted {
         id: id.as_ref(),
+        batch: None,
         is_answered: id.is_some(),
         changes_session: sessions::changes(method),
     };
@@ -284,13 +288,22 @@ fn batch(
         let take = |connection: &Arc<Connection>| connection.take(Frame::Message(body));
         return stateless::begin_legacy(request, revision, true, take);
     }
+    let relayed = sessions::relay_batch(&request, body);
     let posted = Posted {
         id: None,
+        batch: Some(body),
         is_answered: true,
         changes_session: true,
     };
-    sessions::post(request, posted, |connection| {
+    let answer = sessions::post(request, posted, |connection| {
         connection.take(Frame::Message(body));
+    })?;
+    Ok(match relayed {
+        Some(relayed) => Box::pin(async move {
+            relayed.await;
+            answer.await
+        }),
+        None => answer,
     })
 }
 

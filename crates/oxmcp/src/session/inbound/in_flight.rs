@@ -106,6 +106,12 @@ impl<C: AsRef<Latch>> InFlight<C> {
         })
     }
 
+    /// Whether a request with this id is being served.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn has(&self, id: &RequestId) -> bool {
+        self.state.lock().served.contains_key(id)
+    }
+
     /// Cancels all that is being served.
     pub(crate) fn cancel_all(&self) {
         for context in self.state.lock().served.values() {

@@ -14,6 +14,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "http-server")]
+use crate::session::outbound::calls::Announced;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -167,7 +169,13 @@ impl Connection {
             }
             None => (None, None),
         };
-        let mut call = CallInFlight::send(self, method, params, options, (progress, deadline.at))?;
+        let wants_progress = progress.is_some();
+        let mut call = CallInFlight::enter(self, method, params, progress, deadline.at)?;
+        #[cfg(feature = "http-server")]
+        {
+            call.announced = self.calls().announce(call.id).await;
+        }
+        call.send(params, options, wants_progress)?;
         // By reference: what an async function takes is kept twice in its future, which all calls pay for.
         call.answer(&mut updates, &mut deadline, options).await
     }
@@ -227,6 +235,9 @@ struct CallInFlight<'a> {
     is_answered: bool,
     /// Why it is cancelled, if it is.
     reason: &'static str,
+    /// Lets others know of it, whom its answer may come to.
+    #[cfg(feature = "http-server")]
+    announced: Option<Announced>,
 }
 
 /// Why a call is cancelled whose future was dropped.
@@ -237,17 +248,16 @@ const TIMED_OUT: &str = "the answer did not come in time";
 const CANCELLED: &str = "the caller has cancelled the request";
 
 impl<'a> CallInFlight<'a> {
-    fn send(
+    fn enter(
         connection: &'a Arc<Connection>,
         method: &'a str,
         params: &[u8],
-        options: &mut CallOptions,
-        (progress, alarm): (Option<ProgressSender>, Instant),
+        progress: Option<ProgressSender>,
+        alarm: Instant,
     ) -> Result<Self> {
-        let wants_progress = progress.is_some();
         let span = span::outbound(connection.role().revision(), method, params);
         let (id, needs_timer) = connection.calls().enter(progress, alarm)?;
-        let mut call = Self {
+        let call = Self {
             connection,
             method,
             id,
@@ -255,24 +265,36 @@ impl<'a> CallInFlight<'a> {
             is_sent: false,
             is_answered: false,
             reason: DROPPED,
+            #[cfg(feature = "http-server")]
+            announced: None,
         };
         if needs_timer {
             connection.start_timer();
         }
+        Ok(call)
+    }
+
+    fn send(
+        &mut self,
+        params: &[u8],
+        options: &mut CallOptions,
+        wants_progress: bool,
+    ) -> Result<()> {
+        let (id, method) = (self.id, self.method);
         if let Some(on_begin) = options.on_begin.take() {
             on_begin(id);
         }
-        call.span.begin(id);
-        let trace = propagator::inject(&call.span.span);
+        self.span.begin(id);
+        let trace = propagator::inject(&self.span.span);
         let extra = ExtraMeta {
-            envelope: connection.role().envelope(),
+            envelope: self.connection.role().envelope(),
             progress: wants_progress,
             trace: trace.as_ref(),
             meta: options.meta.as_object(),
         };
-        let sent = call.append(|out| write_request(out, id, method, params, extra));
-        call.is_sent = sent.inspect_err(|error| call.span.finish(Err(error)))?;
-        Ok(call)
+        let sent = self.append(|out| write_request(out, id, method, params, extra));
+        self.is_sent = sent.inspect_err(|error| self.span.finish(Err(error)))?;
+        Ok(())
     }
 
     /// Appends a message of this call; not where the call has failed with the peer that the message is for, since the next peer

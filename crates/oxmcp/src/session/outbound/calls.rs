@@ -1,5 +1,7 @@
 //! The calls of this side that wait for an answer, with their alarms.
 
+#[cfg(feature = "http-server")]
+use std::{any::Any, sync::OnceLock};
 use std::{
     collections::{HashMap, hash_map::Entry},
     hash::{BuildHasherDefault, Hasher},
@@ -14,6 +16,8 @@ use oxmcp_protocol::{
 };
 use tokio::{sync::Notify, time::Instant};
 
+#[cfg(feature = "http-server")]
+use crate::{debug::opaque_debug, session::task::BoxFuture};
 use crate::{
     error::{Error, Result},
     session::{
@@ -82,7 +86,23 @@ pub(crate) struct PendingCalls {
     no_more_answers: Latch,
     /// The calls up to this id have failed with the peer that they were made to, or were answered before.
     failed_up_to: AtomicI64,
+    #[cfg(feature = "http-server")]
+    announcer: OnceLock<Announcer>,
 }
+
+/// What is done for each call before it is sent, and undone when it is over.
+#[cfg(feature = "http-server")]
+pub(crate) struct Announcer(Announce);
+
+#[cfg(feature = "http-server")]
+opaque_debug!(Announcer);
+
+#[cfg(feature = "http-server")]
+pub(crate) type Announce = Box<dyn Fn(i64) -> BoxFuture<Announced> + Send + Sync>;
+
+/// A call of which others know, until this is dropped.
+#[cfg(feature = "http-server")]
+pub(crate) type Announced = Box<dyn Any + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -127,6 +147,28 @@ impl PendingCalls {
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
         self.state.lock().last_id = id;
+    }
+
+    /// Tells others of each call, by its id, before it is sent: its answer may come to them.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn announce_by(&self, announce: Announce) {
+        // It is set once.
+        let _ = self.announcer.set(Announcer(announce));
+    }
+
+    /// Tells others of a call, where there are any.
+    #[cfg(feature = "http-server")]
+    pub(in crate::session) async fn announce(&self, id: i64) -> Option<Announced> {
+        let Announcer(announce) = self.announcer.get()?;
+        Some(announce(id).await)
+    }
+
+    /// Whether a call waits for its answer.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn is_waiting(&self, id: i64) -> bool {
+        let state = self.state.lock();
+        let call = state.calls.get(&id);
+        call.is_some_and(|call| call.answer.is_none())
     }
 
     /// Enters a call under a new id, with the alarm at which [`poll`](Self::poll) ends if there is no answer.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::time::sleep;
+use tokio::{select, time::sleep};
 
 use crate::{
     http::server::{
@@ -34,6 +34,7 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
             receiver: None,
             is_closed: false,
             is_abandoned: false,
+            was_emptied: false,
             activity: None,
         }),
     });
@@ -65,6 +66,8 @@ struct State<T> {
     is_closed: bool,
     /// Whether the receiver was dropped.
     is_abandoned: bool,
+    /// Whether it had taken everything then.
+    was_emptied: bool,
     /// The activity of the connection that carries what is taken.
     activity: Option<Activity>,
 }
@@ -110,6 +113,15 @@ impl<T> Sender<T> {
     /// How often something was taken: an item, or a part of one.
     pub(super) fn taken(&self) -> u64 {
         self.0.state.lock().taken
+    }
+
+    /// Whether everything was taken, also by a receiver that was dropped since.
+    pub(super) fn is_all_taken(&self) -> bool {
+        let state = self.0.state.lock();
+        if state.is_abandoned {
+            return state.was_emptied;
+        }
+        state.items.is_empty()
     }
 
     /// Waits until nothing was taken for so long. It looks no more often than that: it may take twice the time. Cancel safe.
@@ -257,16 +269,39 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.is_abandoned = true;
+        state.was_emptied = state.items.is_empty();
         let items = std::mem::take(&mut state.items);
         wake(state, |state| &mut state.sender);
         drop(items);
     }
 }
 
+/// How many bytes a reader has not taken.
+pub(super) fn unread(reader: &Sender<Bytes>) -> usize {
+    reader.waiting(Bytes::len)
+}
+
+/// Ends a stream for its reader, and gives it up where it takes nothing of what is left. Where that is `overdue` it is dropped: other
+/// streams of the connection that carries it may be those of others.
+pub(super) async fn finish(
+    reader: Sender<Bytes>,
+    stall: Duration,
+    overdue: impl Future<Output = ()>,
+) {
+    select! {
+        biased;
+        () = reader.drained() => {}
+        () = overdue => reader.discard(),
+        () = reader.stalled(stall) => reader.give_up(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use futures_util::FutureExt;
-    use tokio::{join, task::yield_now};
+    use tokio::{join, task::yield_now, time::timeout};
 
     use super::*;
 
@@ -341,6 +376,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_sender_knows_what_a_receiver_that_is_gone_had_taken() {
+        for taken in [1, 2] {
+            let (sender, receiver) = channel(2);
+            assert!(sender.is_all_taken() && sender.send(1).await && sender.send(2).await);
+            for _ in 0..taken {
+                receiver.next().await;
+            }
+            drop(receiver);
+            assert_eq!(sender.is_all_taken(), taken == 2);
+        }
+    }
+
+    #[tokio::test]
     async fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
         let (sender, receiver) = channel(1);
         assert!(sender.send(Arc::new(())).await);
@@ -353,5 +401,53 @@ mod tests {
         assert!(!sent);
         sender.abandoned().await;
         assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    const STALL: Duration = Duration::from_secs(30);
+
+    /// Takes a frame in less than every stall, and returns how many bytes there were.
+    async fn read_slowly(receiver: Receiver<Bytes>) -> usize {
+        let mut read = 0;
+        while let Some(frame) = poll_fn(|cx| receiver.poll_frame(cx)).await {
+            read += frame.len();
+            sleep(STALL * 3 / 4).await;
+        }
+        read
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_but_steady_reader_gets_the_rest_of_a_stream() {
+        let (sender, receiver) = channel(2);
+        let rest = vec![0; MAX_FRAME * 10];
+        assert!(sender.send(rest.into()).await);
+        let (read, ()) = join!(read_slowly(receiver), finish(sender, STALL, pending()));
+        assert_eq!(read, MAX_FRAME * 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_of_the_rest_is_given_up() {
+        let (sender, receiver) = channel(2);
+        assert!(sender.send(vec![0; MAX_FRAME * 2].into()).await);
+        let finished = timeout(STALL * 3, finish(sender, STALL, pending())).await;
+        assert!(finished.is_ok());
+        assert!(receiver.take().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_reader_that_takes_nothing_ends_its_connection() {
+        let finished = async |overdue: Duration| {
+            let (sender, receiver) = channel(2);
+            let activity = Activity::new();
+            receiver.carried_by(&activity);
+            assert!(sender.send(Bytes::from_static(b"data")).await);
+            finish(sender, STALL, sleep(overdue)).await;
+            assert!(receiver.take().is_none());
+            activity.has_stalled()
+        };
+        assert!(
+            !finished(Duration::from_secs(1)).await,
+            "the session has ended, and no more"
+        );
+        assert!(finished(STALL * 2).await);
     }
 }

@@ -4,21 +4,22 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
-use memchr::memchr_iter;
 use tokio::{select, time::sleep};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    channel::Sender,
+    channel::{Sender, finish, unread},
+    nodes::{Follower, Standing},
     persistence::log,
     session::{Session, SessionGuard},
-    streams::{Purpose, Reader, Readers, stream_response},
+    stored_events::{Record, encode as encode_replayed},
+    stream_writer::{Place, StreamWriter, Written},
+    streams::{Purpose, REPLAYED, Reader, Readers, stream_response},
 };
 use crate::{
-    error::{Error, Result},
     http::server::{
         endpoint::{Settings, StreamableHttp},
-        event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode, messages, parts},
+        event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode},
         response::{COME_BACK_LATER, ResponseBody},
     },
     session::{
@@ -26,11 +27,9 @@ use crate::{
         driver::undriven::{Attached, Reply},
         task::{lazy, spawn},
     },
-    store::{AnyEventStore, EventBatch, Replay, StreamWrite},
+    store::Replay,
 };
 
-/// How many events are taken from a store at once.
-pub(super) const REPLAYED: usize = 64;
 /// How long a reader may take for each part once the session has ended: one that reads nothing must not keep it.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -50,6 +49,8 @@ pub(super) struct StreamStart {
     pub(super) counted: Option<TaskTrackerToken>,
     /// The endpoint, where the session is saved once it ends.
     pub(super) saves: Option<StreamableHttp>,
+    /// The requests that it answers, where other nodes may come to it.
+    pub(super) requests: Option<Record>,
 }
 
 /// Begins a stream. `None` where there is one already that this would take the place of.
@@ -59,29 +60,29 @@ pub(super) fn begin(
     settings: Arc<Settings>,
     start: StreamStart,
 ) -> Option<Response<ResponseBody>> {
-    let resumed = start.resumed.as_ref();
-    let (name, readers) = session
-        .streams
-        .register(start.purpose, resumed.map(|(name, _)| &**name))?;
-    let (reader, body) = stream_response(start.counted);
-    let is_standing = start.purpose == Purpose::Standing;
-    let stream = EventStream {
-        _hearing: is_standing.then(|| Attached::new(&connection)),
-        session: session.enter(),
-        name,
-        purpose: start.purpose,
+    let reply = start.reply.map(Box::new);
+    let (stream, body) = EventStream::new(
+        session,
         connection,
         settings,
-        readers,
-        is_registered: true,
-        reader: Some(reader),
-        replay_after: start.resumed.map(|(_, seen)| seen),
-        buffer: start.taken,
-        saves: start.saves,
-        unread_silences: 0,
-        taken: 0,
-    };
-    spawn(stream.run(start.reply.map(Box::new)));
+        StreamStart {
+            reply: None,
+            ..start
+        },
+    )?;
+    spawn(stream.run(reply));
+    Some(body)
+}
+
+/// Sends on a stream that another node writes, or that has ended. `None` where that is the session's standing stream.
+pub(super) fn follow(
+    session: &Arc<Session>,
+    settings: Arc<Settings>,
+    start: StreamStart,
+) -> Option<Response<ResponseBody>> {
+    let connection = Arc::clone(session.connection());
+    let (mut stream, body) = EventStream::new(session, connection, settings, start)?;
+    spawn(async move { stream.follow().await });
     Some(body)
 }
 
@@ -98,8 +99,18 @@ struct EventStream {
     is_registered: bool,
     /// Its reader; none while the client is away.
     reader: Option<Sender<Bytes>>,
+    /// The index of the last event that the reader was sent.
+    sent: u64,
     /// The index of the last event that the reader has seen, where what follows must be replayed.
     replay_after: Option<u64>,
+    /// Stores what is sent, where there is a store.
+    writer: Option<StreamWriter>,
+    /// What it needs to be the standing stream of a session that other nodes have, too.
+    standing: Option<Box<Standing>>,
+    /// Whether the client knows events without data.
+    has_empty: bool,
+    /// What is stored before all else, as a line.
+    opening: Option<Vec<u8>>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
     /// The endpoint, where the session is saved once all is sent.
@@ -118,6 +129,12 @@ enum Input {
     /// Nothing has happened for a while.
     Silence,
     ReaderGone,
+    /// Other nodes may have added something, or taken the stream.
+    Changed,
+    /// The reader has taken all that it was sent.
+    AllTaken,
+    /// Another node has taken the stream.
+    Fenced,
 }
 
 /// The state of a stream.
@@ -128,9 +145,58 @@ enum Progress {
     Sent,
     /// It is not read any more, and nothing else needs it.
     Abandoned,
+    /// Another node has taken it.
+    Replaced,
 }
 
 impl EventStream {
+    fn new(
+        session: &Arc<Session>,
+        connection: Arc<Connection>,
+        settings: Arc<Settings>,
+        start: StreamStart,
+    ) -> Option<(Self, Response<ResponseBody>)> {
+        let resumed = start.resumed.as_ref();
+        let (name, readers) = session
+            .streams
+            .register(start.purpose, resumed.map(|(name, _)| &**name))?;
+        let (reader, body) = stream_response(start.counted);
+        let is_standing = start.purpose == Purpose::Standing;
+        let forwarder = session.forwarder().filter(|_| is_standing);
+        let has_empty = session.revision().is_some_and(|it| it.has_polling());
+        let replay_after = start.resumed.map(|(_, seen)| seen);
+        let writer = settings.events.as_ref().map(|store| {
+            let place = Place {
+                store: Arc::clone(store),
+                session: Arc::clone(session.id()),
+                stream: Arc::clone(&name),
+            };
+            StreamWriter::new(place, has_empty, start.requests.is_some())
+        });
+        let stream = Self {
+            _hearing: is_standing.then(|| Attached::new(&connection)),
+            session: session.enter(),
+            name,
+            purpose: start.purpose,
+            connection,
+            settings,
+            readers,
+            is_registered: true,
+            reader: Some(reader),
+            sent: replay_after.unwrap_or_default(),
+            replay_after,
+            writer,
+            standing: forwarder.map(|it| Box::new(Standing::new(it))),
+            has_empty,
+            opening: start.requests.as_ref().map(Record::line),
+            buffer: start.taken,
+            saves: start.saves,
+            unread_silences: 0,
+            taken: 0,
+        };
+        Some((stream, body))
+    }
+
     /// Sends until all is sent, or until a standing stream is not read any more.
     ///
     /// What happens now and then is in boxes: most streams are silent, and there may be thousands.
@@ -145,20 +211,28 @@ impl EventStream {
                 let input = self.next().await;
                 progress = Box::pin(self.handle(input)).await;
             }
-            if progress == Progress::Sent {
-                Box::pin(self.end()).await;
+            match progress {
+                Progress::Sent => Box::pin(self.end()).await,
+                Progress::Replaced => Box::pin(self.give_way()).await,
+                Progress::Sending | Progress::Abandoned => {}
             }
         }
     }
 
     /// Sends what comes before the first message, and that where it was taken already.
-    async fn open(&mut self, first: Option<Box<Reply>>) -> Progress {
-        if self.replay_after.is_none() {
-            let has_id = self.send_first_id().await;
-            // The head of the response must not wait for the first message.
-            if !has_id && self.purpose == Purpose::Standing {
-                self.send_to_reader(COMMENT.into()).await;
-            }
+    async fn open(&mut self, mut first: Option<Box<Reply>>) -> Progress {
+        let is_new = self.replay_after.is_none();
+        let mut has_id = false;
+        if let Some(standing) = &mut self.standing {
+            self.buffer = standing.take_waiting().await;
+            first = (!self.buffer.is_empty()).then(|| Box::new(Reply::More));
+            has_id = self.take_over(self.replay_after).await && self.has_empty;
+        } else if is_new {
+            has_id = self.send_first_id(first.is_some()).await;
+        }
+        // The head of the response must not wait for the first message.
+        if is_new && !has_id && self.purpose == Purpose::Standing {
+            self.send_to_reader(COMMENT.into()).await;
         }
         self.replay().await;
         match first {
@@ -170,7 +244,10 @@ impl EventStream {
     async fn handle(&mut self, input: Input) -> Progress {
         match input {
             Input::Reply(reply) => {
-                self.send_taken().await;
+                let ends = self.purpose == Purpose::Request && matches!(reply, Reply::Last(_));
+                if !self.send_taken(ends).await {
+                    return Progress::Replaced;
+                }
                 match reply {
                     Reply::More => {}
                     Reply::Part(retry) => self.suspend(retry).await,
@@ -178,13 +255,32 @@ impl EventStream {
                 }
             }
             Input::NewReader(reader) => self.switch_to(reader),
-            Input::Silence => self.keep_alive().await,
+            Input::Silence => {
+                self.keep_alive().await;
+                if self.standing.as_ref().is_some_and(|it| !it.is_taken()) {
+                    self.take_over(None).await;
+                }
+            }
             Input::ReaderGone if self.purpose == Purpose::Standing => {
+                if self.reader.as_ref().is_some_and(Sender::is_all_taken) && self.is_unmarked() {
+                    self.mark().await;
+                }
                 if self.leave() {
                     return Progress::Abandoned;
                 }
             }
             Input::ReaderGone => self.drop_reader(),
+            Input::Changed => {
+                if !self.look_for_more().await {
+                    return Progress::Replaced;
+                }
+            }
+            Input::AllTaken => {
+                if !self.mark().await {
+                    return Progress::Replaced;
+                }
+            }
+            Input::Fenced => return Progress::Replaced,
         }
         self.replay().await;
         Progress::Sending
@@ -223,18 +319,61 @@ impl EventStream {
             }
         }
         if self.purpose == Purpose::Request
-            && let Some(store) = &self.settings.events
+            && let Some(writer) = &mut self.writer
         {
-            let end = StreamWrite::default().ending();
-            log(store
-                .append(self.session.id(), &self.name, end)
-                .await
-                .map(drop));
+            writer.end().await;
         }
         if self.purpose == Purpose::Standing {
             // Another node may go on.
             self.send_to_reader(COME_BACK_LATER.into()).await;
         }
+        self.finish_reader().await;
+    }
+
+    /// Another node has taken the stream: the client gets from there what follows.
+    async fn give_way(&mut self) {
+        if self.purpose == Purpose::Standing {
+            self.session.streams.remove(&self.name);
+            self.is_registered = false;
+            return self.end_reader();
+        }
+        // What the handler still says nobody hears.
+        self.connection.outbox.close();
+        self.follow().await;
+    }
+
+    /// Sends what another node has stored and stores, until the stream ends.
+    async fn follow(&mut self) {
+        let Some(place) = self.writer.as_ref().map(|it| it.place().clone()) else {
+            return;
+        };
+        let seen = self.replay_after.take().unwrap_or(self.sent);
+        let mut follower = Follower::new(place, self.has_empty, seen);
+        loop {
+            select! {
+                biased;
+                Some(reader) = self.readers.next() => self.switch_to(reader),
+                () = disconnected(Purpose::Standing, self.reader.as_ref()) => {
+                    if self.leave() {
+                        return;
+                    }
+                }
+                () = overdue(&self.session) => return,
+                part = follower.next() => match part {
+                    Some(part) => self.send_to_reader(part).await,
+                    None if self.leave() => break,
+                    None => {}
+                },
+                () = sleep(KEEP_ALIVE) => self.keep_alive().await,
+            }
+            if let Some(seen) = self.replay_after.take() {
+                follower.restart(seen);
+            }
+        }
+        self.finish_reader().await;
+    }
+
+    async fn finish_reader(&mut self) {
         if let Some(reader) = self.reader.take() {
             let stall = self.settings.limits.http.stall;
             finish(reader, stall, overdue(&self.session)).await;
@@ -242,99 +381,106 @@ impl EventStream {
     }
 
     async fn next(&mut self) -> Input {
+        let is_unmarked = self.is_unmarked();
+        let reader = self.reader.as_ref();
+        let (writer, standing) = (self.writer.as_ref(), self.standing.as_deref_mut());
         select! {
             biased;
-            Some(reader) = self.readers.next() => Input::NewReader(reader),
-            () = disconnected(self.purpose, self.reader.as_ref()) => Input::ReaderGone,
+            Some(new) = self.readers.next() => Input::NewReader(new),
+            () = disconnected(self.purpose, reader) => Input::ReaderGone,
             reply = self.connection.outbox.reply(&mut self.buffer) => Input::Reply(reply),
-            () = sleep(KEEP_ALIVE), if self.reader.is_some() => Input::Silence,
+            () = fenced(writer) => Input::Fenced,
+            () = drained(reader), if is_unmarked => Input::AllTaken,
+            () = changed(standing, writer, self.sent) => Input::Changed,
+            () = sleep(KEEP_ALIVE), if reader.is_some() => Input::Silence,
         }
     }
 
-    /// Sends what was taken from the outbox.
-    async fn send_taken(&mut self) {
-        let taken = std::mem::take(&mut self.buffer);
-        let out = match &self.settings.events {
-            Some(store) => self.store_messages(&**store, &taken).await,
-            None => {
-                let mut out = Vec::new();
-                encode(&mut out, &taken);
-                out
-            }
-        };
+    /// Sends what was taken from the outbox, the last of the stream if it `ends`. Returns false where another node has taken the
+    /// stream.
+    async fn send_taken(&mut self, ends: bool) -> bool {
+        let mut taken = std::mem::take(&mut self.buffer);
+        if !taken.is_empty()
+            && let Some(opening) = self.opening.take()
+        {
+            taken.splice(0..0, opening);
+        }
+        let sent = self.send_lines(&taken, ends).await;
         self.buffer = taken;
         self.buffer.clear();
-        self.send_to_reader(out).await;
+        sent
     }
 
-    /// Stores messages, and makes them events with the ids that they have got.
-    async fn store_messages(&self, store: &dyn AnyEventStore, lines: &[u8]) -> Vec<u8> {
-        let count = memchr_iter(b'\n', lines).count();
-        let mut out = EventWriter::new(&self.name, count, lines.len());
-        // What the store may have kept is not added again, and the rest does not wait for the store once more.
-        let mut answers = true;
-        for part in parts(lines) {
-            let mut indexes = Vec::new();
-            if answers {
-                let write = StreamWrite::new(EventBatch::of_lines(part));
-                let appended = store.append(self.session.id(), &self.name, write);
-                match appended.await {
-                    Ok(appended) => indexes = appended.unwrap_or_default(),
-                    Err(error) if error.is_refusal() => {}
-                    Err(error) => {
-                        answers = false;
-                        log_not_stored(&error);
-                    }
-                }
-            }
-            let mut indexes = indexes.into_iter();
-            for message in messages(part) {
-                let mut index = indexes.next();
-                if index.is_none() && answers {
-                    // What is refused with the others is tried alone: not all of them need be refused.
-                    match self.store_one(store, message).await {
-                        Ok(stored) => index = Some(stored),
-                        Err(error) => answers = error.is_refusal(),
-                    }
-                }
-                out.event(index, message);
-            }
+    /// Stores messages, and sends them. Returns false where another node has taken the stream.
+    async fn send_lines(&mut self, lines: &[u8], ends: bool) -> bool {
+        let Some(writer) = &mut self.writer else {
+            let mut out = Vec::new();
+            encode(&mut out, lines);
+            self.send_to_reader(out).await;
+            return true;
+        };
+        let written = writer.write(lines, ends).await;
+        self.send_written(written).await
+    }
+
+    async fn send_written(&mut self, written: Written) -> bool {
+        if written.is_fenced {
+            return false;
         }
-        out.finish()
-    }
-
-    async fn store_one(&self, store: &dyn AnyEventStore, data: &[u8]) -> Result<u64> {
-        let write = StreamWrite::new(Bytes::copy_from_slice(data));
-        let stored = store.append(self.session.id(), &self.name, write).await;
-        let stored = stored.inspect_err(log_not_stored)?;
-        let index = stored.and_then(|it| it.first().copied());
-        index.ok_or_else(|| Error::internal("the store has told no index"))
-    }
-
-    /// Stores an event that is nothing but an index to come back with.
-    async fn store_empty(&self) -> Option<u64> {
-        let store = self.settings.events.as_ref()?;
-        self.store_one(&**store, b"").await.ok()
+        let Some(standing) = self.standing.as_mut().filter(|it| it.is_taken()) else {
+            self.sent = written.kept.map_or(self.sent, |(_, last)| last);
+            self.send_to_reader(written.events).await;
+            return true;
+        };
+        match written.kept {
+            Some((first, last)) if written.is_contiguous && first == self.sent + 1 => {
+                standing.note_sent();
+                self.sent = last;
+                self.send_to_reader(written.events).await;
+            }
+            // Others have added something before.
+            Some(_) => {
+                self.replay_after = Some(self.sent);
+                self.replay().await;
+                self.send_to_reader(written.unkept).await;
+            }
+            None => self.send_to_reader(written.unkept).await,
+        }
+        true
     }
 
     /// Gives the client an id to come back with, before there is anything to send, if the revision of the session has
     /// that. Without one it would be told that its stream is read, until it shows that its connection broke.
-    async fn send_first_id(&mut self) -> bool {
-        let polls = self.session.revision().is_some_and(|it| it.has_polling());
-        if polls && let Some(index) = self.store_empty().await {
-            let mut out = EventWriter::new(&self.name, 1, 0);
-            out.event(Some(index), b"");
-            self.send_to_reader(out.finish()).await;
-            return true;
+    async fn send_first_id(&mut self, is_followed: bool) -> bool {
+        let Some(writer) = self.writer.as_mut().filter(|_| self.has_empty) else {
+            return false;
+        };
+        if let Some(opening) = self.opening.take_if(|_| !is_followed) {
+            return self.send_lines(&opening, false).await;
         }
-        false
+        if self.opening.is_some() {
+            // It is stored with what follows.
+            return false;
+        }
+        let Some(index) = writer.write_empty().await else {
+            return false;
+        };
+        let mut out = EventWriter::new(&self.name, 1, 0);
+        out.event(Some(index), b"");
+        self.sent = index;
+        self.send_to_reader(out.finish()).await;
+        true
     }
 
     /// Ends the stream for now: the client comes back for the rest.
     async fn suspend(&mut self, retry: Duration) {
-        if let Some(index) = self.store_empty().await {
+        let Some(writer) = self.writer.as_mut() else {
+            return;
+        };
+        if let Some(index) = writer.write_empty().await {
             let mut out = EventWriter::new(&self.name, 1, 0);
             out.retry(index, retry);
+            self.sent = index;
             self.send_to_reader(out.finish()).await;
             // A reader that has just come again comes for the rest.
             if self.replay_after.is_none() {
@@ -343,11 +489,59 @@ impl EventStream {
         }
     }
 
+    /// Takes the standing stream from the node that has it. What follows after `seen` is replayed, or else what no client has taken.
+    /// Returns false where the store does not answer: then this node sends what is its own.
+    async fn take_over(&mut self, seen: Option<u64>) -> bool {
+        let (Some(standing), Some(writer)) = (&mut self.standing, &mut self.writer) else {
+            return false;
+        };
+        let Some(position) = standing.take(writer, seen).await else {
+            return false;
+        };
+        self.sent = position;
+        self.replay_after = Some(position);
+        true
+    }
+
+    /// Sends what other nodes have added. Returns false where one of them has taken the stream.
+    async fn look_for_more(&mut self) -> bool {
+        let before = self.sent;
+        self.replay_after = Some(before);
+        self.replay().await;
+        match &self.writer {
+            Some(writer) if self.sent == before => writer.is_newest().await,
+            _ => true,
+        }
+    }
+
+    /// Whether other nodes do not know yet that all up to here was sent.
+    fn is_unmarked(&self) -> bool {
+        let standing = self.standing.as_ref();
+        standing.is_some_and(|it| it.is_unmarked(self.sent))
+    }
+
+    /// Lets other nodes know that all was taken. Returns false where one of them has taken the stream.
+    async fn mark(&mut self) -> bool {
+        let marked = self.sent;
+        let is_held = self.send_lines(&Record::Sent(marked).line(), false).await;
+        // The mark itself needs none, unless others have added something before.
+        let marked = if self.sent == marked + 1 {
+            self.sent
+        } else {
+            marked
+        };
+        if let Some(standing) = &mut self.standing {
+            standing.note_marked(marked);
+        }
+        is_held
+    }
+
     /// Gives it another reader, which has not seen all of it.
     fn switch_to(&mut self, reader: Reader) {
         self.end_reader();
         self.reader = Some(reader.sink);
         self.unread_silences = 0;
+        self.sent = reader.seen;
         self.replay_after = Some(reader.seen);
     }
 
@@ -380,14 +574,10 @@ impl EventStream {
 
     /// Gives a new reader what it has not seen, and one that comes meanwhile what that has not.
     async fn replay(&mut self) {
-        let Some(store) = self.settings.events.clone() else {
-            return;
-        };
-        while let Some(mut seen) = self.replay_after {
-            let found = store
-                .after(self.session.id(), &self.name, seen, REPLAYED)
-                .await;
-            let events = match found {
+        while let Some(mut seen) = self.replay_after
+            && let Some(writer) = &self.writer
+        {
+            let events = match writer.place().after(seen, REPLAYED).await {
                 Ok(Replay::Events { events, .. }) => events,
                 Ok(Replay::Lost) => return self.end_reader(),
                 Err(error) => {
@@ -399,8 +589,12 @@ impl EventStream {
                 self.replay_after = None;
                 return;
             }
-            let out = encode_replayed(&self.name, &mut seen, &events);
+            let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty);
             self.replay_after = Some(seen);
+            self.sent = seen;
+            if let Some(standing) = &mut self.standing {
+                standing.note_sent();
+            }
             self.send_to_reader(out).await;
         }
     }
@@ -450,24 +644,30 @@ impl Drop for EventStream {
     }
 }
 
-/// Logs that a store has not told the index of events.
-fn log_not_stored(error: &Error) {
-    tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
+/// Waits until another node has taken the stream that is written.
+async fn fenced(writer: Option<&StreamWriter>) {
+    match writer {
+        Some(writer) => writer.fenced().await,
+        None => pending().await,
+    }
 }
 
-/// How many bytes a reader has not taken.
-fn unread(reader: &Sender<Bytes>) -> usize {
-    reader.waiting(Bytes::len)
+/// Waits until the reader has taken all that it was sent.
+async fn drained(reader: Option<&Sender<Bytes>>) {
+    match reader {
+        Some(reader) => reader.drained().await,
+        None => pending().await,
+    }
 }
 
-/// Ends a stream for its reader, and gives it up where it takes nothing of what is left. Where that is `overdue` it is dropped: other
-/// streams of the connection that carries it may be those of others.
-async fn finish(reader: Sender<Bytes>, stall: Duration, overdue: impl Future<Output = ()>) {
-    select! {
-        biased;
-        () = reader.drained() => {}
-        () = overdue => reader.discard(),
-        () = reader.stalled(stall) => reader.give_up(),
+/// Waits until other nodes may have added something to a standing stream, or taken it.
+async fn changed(standing: Option<&mut Standing>, writer: Option<&StreamWriter>, sent: u64) {
+    match standing {
+        Some(standing) => {
+            let place = writer.map(StreamWriter::place);
+            standing.changed(place, sent).await;
+        }
+        None => pending().await,
     }
 }
 
@@ -489,74 +689,5 @@ fn disconnected(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<O
             (None, Purpose::Standing) => {}
             (None, Purpose::Request) => pending().await,
         }
-    }
-}
-
-/// Encodes events that are sent again. `seen` counts them.
-pub(super) fn encode_replayed(stream: &str, seen: &mut u64, events: &[Bytes]) -> Vec<u8> {
-    let length = events.iter().map(Bytes::len).sum();
-    let mut out = EventWriter::new(stream, events.len(), length);
-    for data in events {
-        *seen += 1;
-        out.event(Some(*seen), data);
-    }
-    out.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::poll_fn;
-
-    use tokio::{join, time::timeout};
-
-    use super::{
-        super::channel::{Receiver, channel},
-        *,
-    };
-    use crate::http::server::{serve::Activity, watched_body::MAX_FRAME};
-
-    const STALL: Duration = Duration::from_secs(30);
-
-    /// Takes a frame in less than every stall, and returns how many bytes there were.
-    async fn read_slowly(receiver: Receiver<Bytes>) -> usize {
-        let mut read = 0;
-        while let Some(frame) = poll_fn(|cx| receiver.poll_frame(cx)).await {
-            read += frame.len();
-            sleep(STALL * 3 / 4).await;
-        }
-        read
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_slow_but_steady_reader_gets_the_rest_of_a_stream() {
-        let (sender, receiver) = channel(2);
-        let rest = vec![0; MAX_FRAME * 10];
-        assert!(sender.send(rest.into()).await);
-        let (read, ()) = join!(read_slowly(receiver), finish(sender, STALL, pending()));
-        assert_eq!(read, MAX_FRAME * 10);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_reader_that_takes_nothing_of_the_rest_is_given_up() {
-        let (sender, receiver) = channel(2);
-        assert!(sender.send(vec![0; MAX_FRAME * 2].into()).await);
-        let finished = timeout(STALL * 3, finish(sender, STALL, pending())).await;
-        assert!(finished.is_ok());
-        assert!(receiver.take().is_none());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn only_a_reader_that_takes_nothing_ends_its_connection() {
-        let finished = async |overdue: Duration| {
-            let (sender, receiver) = channel(2);
-            let activity = Activity::new();
-            receiver.carried_by(&activity);
-            assert!(sender.send(Bytes::from_static(b"data")).await);
-            finish(sender, STALL, sleep(overdue)).await;
-            assert!(receiver.take().is_none());
-            activity.has_stalled()
-        };
-        assert!(!finished(FLUSH).await, "the session has ended, and no more");
-        assert!(finished(STALL * 2).await);
     }
 }

@@ -8,12 +8,13 @@ use http::{Response, StatusCode};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    event_stream::{self, REPLAYED, StreamStart, encode_replayed},
+    event_stream::{self, StreamStart},
     post::no_session,
-    streams::{Purpose, purpose},
+    stored_events::encode,
+    streams::{Purpose, REPLAYED, purpose},
 };
 use crate::{
-    error::Error,
+    error::{Error, Result},
     http::{
         names::LAST_EVENT_ID,
         server::{
@@ -53,10 +54,15 @@ pub(in crate::http::server) async fn get(
         reply: None,
         counted: Some(counted),
         saves: None,
+        requests: None,
     };
+    let settings = Arc::clone(&endpoint.settings);
     if parts.headers.contains_key(LAST_EVENT_ID) {
         let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
         let (Some(seen), Some(store)) = (seen, store) else {
+            return Err(lost());
+        };
+        let Some(purpose) = purpose(seen.stream()) else {
             return Err(lost());
         };
         let rest = Rest {
@@ -65,20 +71,23 @@ pub(in crate::http::server) async fn get(
             stream: seen.stream().into(),
             seen: seen.index(),
         };
-        let Some(events) = rest.fetch().await else {
-            return Err(lost());
-        };
+        let events = rest.fetch().await.map_err(|_| unknown())?;
+        let events = events.ok_or_else(lost)?;
         let counted = &mut start.counted;
         let streams = &session.streams;
         if let Some(response) = streams.resume(&rest.stream, rest.seen, counted) {
             return Ok(response);
         }
-        if purpose(&rest.stream) == Purpose::Request || session.streams.has_standing() {
+        if !session.is_shared() && (purpose == Purpose::Request || session.streams.has_standing()) {
             return Ok(rest.respond(events));
         }
+        start.purpose = purpose;
         start.resumed = Some((rest.stream, rest.seen));
     }
-    let settings = Arc::clone(&endpoint.settings);
+    if start.purpose == Purpose::Request {
+        // Another node may write it.
+        return event_stream::follow(&session, settings, start).ok_or_else(lost);
+    }
     event_stream::begin(&session, connection, settings, start).ok_or_else(|| {
         let why = Error::invalid_request(
             "the session has this stream already, and it is being read; there is one for each session",
@@ -136,6 +145,12 @@ fn lost() -> Refused {
     response::refuse(StatusCode::BAD_REQUEST, None, &why)
 }
 
+/// The refusal where it is not known whether they are: a client that is told that they are lost gives the stream up.
+fn unknown() -> Refused {
+    let why = Error::internal("the stream cannot be looked for now; try another time");
+    response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
+}
+
 /// The rest of a stream that has ended, or is not sent on here.
 struct Rest {
     store: Arc<dyn AnyEventStore>,
@@ -147,16 +162,19 @@ struct Rest {
 
 impl Rest {
     /// The next events. `None` where not all of them are there.
-    async fn fetch(&self) -> Option<Vec<Bytes>> {
+    ///
+    /// # Errors
+    /// Where the store cannot be asked.
+    async fn fetch(&self) -> Result<Option<Vec<Bytes>>> {
         let found = self
             .store
             .after(&self.session, &self.stream, self.seen, REPLAYED);
         match found.await {
-            Ok(Replay::Events { events, .. }) => Some(events),
-            Ok(Replay::Lost) => None,
+            Ok(Replay::Events { events, .. }) => Ok(Some(events)),
+            Ok(Replay::Lost) => Ok(None),
             Err(error) => {
                 tracing::warn!(%error, "a store of events failed");
-                None
+                Err(error)
             }
         }
     }
@@ -167,12 +185,12 @@ impl Rest {
             let events = match events {
                 Some(events) if !events.is_empty() => events,
                 // What was sent last may have come after they were asked for.
-                _ => rest.fetch().await?,
+                _ => rest.fetch().await.ok()??,
             };
             if events.is_empty() {
                 return None;
             }
-            let out = encode_replayed(&rest.stream, &mut rest.seen, &events);
+            let out = encode(&rest.stream, &mut rest.seen, &events, true);
             Some((Bytes::from(out), (rest, None)))
         });
         response::events(ResponseBody::stream(rest))

@@ -10,9 +10,11 @@
 //! | `get` | GET and DELETE; resumption of streams that have ended |
 //! | `streams` | the streams that are being sent on, by name |
 //! | `event_stream` | the task of one stream; resumption of those that go on |
+//! | `stream_writer` | what that task stores, and the lease under which it does |
+//! | `stored_events` | messages and records, as they are stored and sent |
 //! | `channel` | from that task to the response |
 //! | `persistence` | the record of a session in a store |
-//! | `nodes` | what nodes tell each other about sessions that several may have |
+//! | `nodes` | sessions that several nodes have |
 //! | `restore` | sessions of other nodes, from their records |
 
 mod channel;
@@ -26,9 +28,12 @@ mod quota;
 mod registry;
 mod restore;
 mod session;
+mod stored_events;
+mod stream_writer;
 mod streams;
 
 pub(super) use get::{delete, get};
+pub(super) use nodes::{relay, relay_batch};
 pub(super) use post::{Posted, open, post};
 pub(super) use quota::{QuotaExceeded, QuotaPermit, SessionQuota};
 pub(super) use registry::Sessions;

@@ -24,7 +24,7 @@ pub(super) struct Persistence {
     store: Arc<dyn AnySessionStore>,
     /// How many times the session has changed.
     changes: AtomicU64,
-    /// Locked while something is set, or taken over.
+    /// Locked while something is set, or taken over, and while the version changes.
     saved: Mutex<Saved>,
     /// The version of the record that is known here.
     version: AtomicU64,
@@ -181,8 +181,9 @@ impl Persistence {
                     saved.settings.apply(setting);
                     newest = Some(version);
                     // Others have set something, too, which is not known here yet.
-                    if self.version.fetch_add(1, Ordering::AcqRel) + 1 != version {
-                        self.version.fetch_sub(1, Ordering::AcqRel);
+                    if self.version.load(Ordering::Acquire) + 1 == version {
+                        self.version.store(version, Ordering::Release);
+                    } else {
                         self.note_doubt();
                     }
                 }

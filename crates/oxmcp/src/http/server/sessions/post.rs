@@ -5,12 +5,14 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Response, StatusCode};
 use oxmcp_protocol::{InitializeParams, RequestId};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
     session::{Session, SessionGuard},
+    stored_events::Record,
     streams::Purpose,
 };
 use crate::{
@@ -36,9 +38,32 @@ use crate::{
 pub(in crate::http::server) struct Posted<'a> {
     /// The id that a refusal repeats.
     pub(in crate::http::server) id: Option<&'a RequestId>,
+    /// The batch, if it is one.
+    pub(in crate::http::server) batch: Option<&'a [u8]>,
     pub(in crate::http::server) is_answered: bool,
     /// Whether the record of the session is another afterwards.
     pub(in crate::http::server) changes_session: bool,
+}
+
+impl Posted<'_> {
+    /// The requests in it.
+    fn requests(&self) -> Option<Record> {
+        #[derive(Deserialize)]
+        struct Message {
+            id: Option<RequestId>,
+            method: Option<IgnoredAny>,
+        }
+
+        let Some(batch) = self.batch else {
+            return self.id.cloned().map(Record::Request);
+        };
+        let messages: Vec<&RawValue> = serde_json::from_slice(batch).ok()?;
+        let ids = messages.into_iter().filter_map(|message| {
+            let Message { id, method } = serde_json::from_str(message.get()).ok()?;
+            id.filter(|_| method.is_some())
+        });
+        Some(Record::Batch(ids.collect()))
+    }
 }
 
 /// Opens a session, which takes the `initialize` with these params by `take`.
@@ -149,10 +174,12 @@ pub(in crate::http::server) fn post(
     let branch = session.branch(caller);
     take(&branch);
     let saves = posted.changes_session && session.persistence().is_some();
+    let requests = session.is_shared().then(|| posted.requests()).flatten();
     let answer = PostAnswer {
         endpoint: request.endpoint,
         session: guard,
         saves,
+        requests,
         branch: posted.is_answered.then(|| Branch {
             connection: branch,
             is_streamed: false,
@@ -184,6 +211,8 @@ struct PostAnswer {
     session: SessionGuard,
     /// Whether the session is saved afterwards.
     saves: bool,
+    /// The requests that it answers, where other nodes may come to the stream of it.
+    requests: Option<Record>,
     /// The branch of the session's connection that it comes from; none where there is no answer.
     branch: Option<Branch>,
 }
@@ -219,6 +248,7 @@ impl PostAnswer {
             reply,
             counted: None,
             saves: self.saves.then(|| self.endpoint.clone()),
+            requests: self.requests,
         };
         let settings = Arc::clone(&self.endpoint.settings);
         event_stream::begin(

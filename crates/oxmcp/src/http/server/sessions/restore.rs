@@ -99,8 +99,8 @@ pub(in crate::http::server) async fn restore(
         let params = json!({"uri": uri});
         replay.request(Subscribe::NAME, &params).await;
     }
-    let session = session.open(endpoint);
     endpoint.share(&session);
+    let session = session.open(endpoint);
     // Nothing was heard of what others have done since its record was loaded.
     if let Some(persistence) = session.persistence() {
         persistence.note_doubt();

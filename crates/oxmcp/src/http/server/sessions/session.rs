@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
+    nodes::Forwarder,
     persistence::{Persistence, SessionSettings},
     quota::{Evict, Evictable, QuotaPermit},
     streams::Streams,
@@ -41,6 +42,8 @@ pub(in crate::http::server) struct Session {
     principal: Option<Arc<str>>,
     /// Its record in a store, where there is one.
     persistence: OnceLock<Box<Persistence>>,
+    /// Takes what belongs to no request to whichever node sends it, where there are others.
+    forwarder: OnceLock<Arc<Forwarder>>,
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     pub(super) streams: Streams,
@@ -79,6 +82,7 @@ impl Session {
             id,
             principal: caller.principal.as_ref().map(Principal::shared),
             persistence: OnceLock::new(),
+            forwarder: OnceLock::new(),
             connection,
             peer,
             streams: Streams::default(),
@@ -149,6 +153,21 @@ impl Session {
     pub(super) fn persist(&self, persistence: Persistence) {
         // It is opened once.
         let _ = self.persistence.set(Box::new(persistence));
+    }
+
+    /// Lets other nodes send what belongs to no request. Returns false where they did before.
+    pub(super) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
+        self.forwarder.set(forwarder).is_ok()
+    }
+
+    /// Takes what belongs to no request to whichever node sends it, where there are others.
+    pub(super) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
+        self.forwarder.get()
+    }
+
+    /// Whether its streams are those of other nodes, too.
+    pub(super) fn is_shared(&self) -> bool {
+        self.forwarder.get().is_some()
     }
 
     /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on

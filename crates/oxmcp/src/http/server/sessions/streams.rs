@@ -24,9 +24,12 @@ use crate::{
 
 /// How many parts of a stream may wait for its reader: behind them the outbox fills, and then senders wait.
 const READ_AHEAD: usize = 4;
-/// The first letter of the names of streams, by their purpose.
+/// How many events are taken from a store at once.
+pub(super) const REPLAYED: usize = 64;
+/// The first letter of the names of streams of requests.
 const REQUEST: char = 'r';
-const STANDING: char = 's';
+/// The name of the standing stream. There is one: a client that opens it again goes on with it from where it is.
+pub(super) const STANDING_STREAM: &str = "s0";
 
 /// The streams of a session that are being sent on.
 #[derive(Default)]
@@ -120,34 +123,28 @@ impl Streams {
 
 impl Live {
     fn has_standing(&self) -> bool {
-        let mut names = self.by_name.keys();
-        names.any(|name| purpose(name) == Purpose::Standing)
+        self.by_name.contains_key(STANDING_STREAM)
     }
 
     fn new_name(&mut self, purpose: Purpose) -> Arc<str> {
-        let (initial, number) = match purpose {
-            // There is one: a client that opens it again goes on with it from where it is.
-            Purpose::Standing => (STANDING, 0),
-            Purpose::Request => {
-                let number = self.next;
-                self.next = number.wrapping_add(1);
-                (REQUEST, number)
-            }
-        };
-        format!("{initial}{}{number}", self.prefix).into()
+        if purpose == Purpose::Standing {
+            return STANDING_STREAM.into();
+        }
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        format!("{REQUEST}{}{number}", self.prefix).into()
     }
 }
 
 /// The readers that come to a stream.
 pub(super) type Readers = Receiver<Reader>;
 
-/// The purpose of the stream of this name.
-pub(super) fn purpose(name: &str) -> Purpose {
-    if name.starts_with(STANDING) {
-        Purpose::Standing
-    } else {
-        Purpose::Request
+/// The purpose of the stream of this name. `None` where no client has a stream of that name.
+pub(super) fn purpose(name: &str) -> Option<Purpose> {
+    if name == STANDING_STREAM {
+        return Some(Purpose::Standing);
     }
+    name.starts_with(REQUEST).then_some(Purpose::Request)
 }
 
 /// A response whose events are what is sent.

@@ -68,8 +68,11 @@ async fn a_session_continues_at_another_node() {
     let update = told.next().await.unwrap().data;
     assert_eq!(update["params"]["uri"], "test://a");
     // What was sent before is there, too.
-    let resumed = Events::of(moved.resume(&seen).await).rest().await;
-    assert_eq!(resumed[0].data["params"]["progress"], 2.0);
+    let mut resumed = Events::of(moved.resume(&seen).await);
+    let progress = resumed.next().await.unwrap().data;
+    assert_eq!(progress["params"]["progress"], 2.0);
+    release.notify_one();
+    assert_eq!(resumed.rest().await[0].data["id"], 2);
     // A session that was ended is not there any more.
     assert_eq!(moved.delete().await.status(), StatusCode::NO_CONTENT);
     let gone = moved.call(4, "ping", json!({})).await;

@@ -8,19 +8,30 @@ use std::{
 
 use futures_util::future::join_all;
 use http::request::Parts;
+use oxmcp_protocol::internal::{Envelope, RequestParams};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::{
-    lifecycle::WeakEndpoint,
-    persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
-    restore::take_over,
-    session::Session,
+    super::{
+        lifecycle::WeakEndpoint,
+        persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
+        restore::take_over,
+        session::Session,
+        stream_writer::Place,
+        streams::STANDING_STREAM,
+    },
+    forward::Forwarder,
+    questions::look_for_answers,
+    relay::concerns,
 };
 use crate::{
+    error::Result,
     http::server::{caller::lasting_caller, endpoint::StreamableHttp},
-    session::task::spawn,
+    session::{connection::Caller, task::spawn},
     store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed},
+    transport::traits::Frame,
 };
 
 /// The topic of messages about sessions.
@@ -35,13 +46,23 @@ const RENEWED_AT_ONCE: usize = 32;
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum News {
-    Over { session: String },
-    Changed { session: String, version: u64 },
+    Over {
+        session: String,
+    },
+    Changed {
+        session: String,
+        version: u64,
+    },
+    /// A notification of the client that concerns a request or a question of another node.
+    Notified {
+        session: String,
+        message: Box<RawValue>,
+    },
 }
 
 impl StreamableHttp {
     /// Keeps the record of a session in a store, by which others have it too from here on, in a task of its own.
-    pub(super) fn create_record(
+    pub(in super::super) fn create_record(
         &self,
         session: &Arc<Session>,
         store: Arc<dyn AnySessionStore>,
@@ -63,16 +84,29 @@ impl StreamableHttp {
         })
     }
 
-    /// Hears from here on what other nodes tell about a session.
-    pub(super) fn share(&self, session: &Session) {
+    /// Lets other nodes take part in a session from here on.
+    pub(in super::super) fn share(&self, session: &Arc<Session>) {
         if self.settings.bus.is_some() {
             self.state.sessions.index(session);
             self.listen_for_news();
         }
+        let Some(store) = &self.settings.events else {
+            return;
+        };
+        let standing = Place {
+            store: Arc::clone(store),
+            session: Arc::clone(session.id()),
+            stream: STANDING_STREAM.into(),
+        };
+        let forwarder = Forwarder::new(session.connection(), standing);
+        if session.forward_by(Arc::clone(&forwarder)) {
+            look_for_answers(session, store);
+            forwarder.begin();
+        }
     }
 
     /// Saves what a session is now and tells other nodes, in a task of its own: the client that has changed it may go away.
-    pub(super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
+    pub(in super::super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
         let change = session.persistence()?.changed();
         let (session, endpoint) = (Arc::clone(session), self.clone());
         Some(spawn(async move {
@@ -88,7 +122,7 @@ impl StreamableHttp {
     }
 
     /// The session is over: its record is removed, and other nodes are told.
-    pub(super) async fn remove_record(&self, session: &Session) {
+    pub(in super::super) async fn remove_record(&self, session: &Session) {
         let Some(persistence) = session.persistence() else {
             return;
         };
@@ -103,6 +137,21 @@ impl StreamableHttp {
             && let Ok(news) = serde_json::to_vec(news)
         {
             log(bus.publish(TOPIC, news.into()).await);
+        }
+    }
+
+    /// Tells other nodes of a notification that may concern a request or a question of theirs.
+    ///
+    /// # Errors
+    /// Where it is not known to be told.
+    pub(super) async fn tell_notification(&self, session: &Session, text: String) -> Result<()> {
+        let (Some(bus), Ok(message)) = (&self.settings.bus, RawValue::from_string(text)) else {
+            return Ok(());
+        };
+        let session = hashed(session.id());
+        match serde_json::to_vec(&News::Notified { session, message }) {
+            Ok(news) => bus.publish(TOPIC, news.into()).await,
+            Err(_) => Ok(()),
         }
     }
 
@@ -156,6 +205,11 @@ impl StreamableHttp {
                     persistence.note_version(version);
                 }
             }
+            Ok(News::Notified { session, message }) => {
+                if let Some(session) = sessions.find_hashed(&session) {
+                    take_notification(&session, message.get());
+                }
+            }
             Err(_) => tracing::warn!("a message of another node is not understood"),
         }
     }
@@ -182,7 +236,7 @@ impl StreamableHttp {
     }
 
     /// Keeps the records of sessions, in the background, and ends those that are over.
-    pub(super) fn renew(&self, sessions: Vec<Weak<Session>>) {
+    pub(in super::super) fn renew(&self, sessions: Vec<Weak<Session>>) {
         if sessions.is_empty() {
             return;
         }
@@ -240,5 +294,18 @@ impl StreamableHttp {
         if persistence.is_over() {
             self.end_known(session);
         }
+    }
+}
+
+/// Takes a notification that came to another node, if it concerns something of this one.
+fn take_notification(session: &Session, text: &str) {
+    let mut params = RequestParams::unread();
+    let concerned = match Envelope::parse_str(text, &mut params) {
+        Ok(Envelope::Notification(notification)) => concerns(session, &notification),
+        _ => None,
+    };
+    if concerned == Some(true) {
+        let branch = session.branch(Caller::default());
+        branch.take(Frame::Message(text.as_bytes()));
     }
 }

@@ -1,0 +1,7 @@
+//! Several nodes that serve the same sessions.
+
+mod pair;
+mod questions;
+mod sessions;
+mod standing;
+mod streams;

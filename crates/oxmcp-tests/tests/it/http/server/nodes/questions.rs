@@ -1,0 +1,215 @@
+//! Messages that a client posts to one node while another waits for them: answers, cancellations, progress.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Response, StatusCode};
+use oxmcp::{
+    JsonSchema, Limits, RequestContext, Server, Tool, ToolError,
+    http::{ResponseBody, StreamableHttp},
+    store::{EventStore, Replay},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+
+use super::pair::{Pair, turns};
+use crate::http::server::peer::{Events, LEGACY, Session};
+use crate::support::calculator;
+
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+fn greeter() -> Server {
+    calculator().tool(Tool::new(
+        "greet",
+        "Greet",
+        |cx: RequestContext| async move {
+            let Name { name } = cx.ask("name", "Who are you?").await?;
+            Ok::<_, ToolError>(format!("Hello, {name}!"))
+        },
+    ))
+}
+
+async fn asking(version: &str) -> Pair {
+    let (one, other) = (greeter(), greeter());
+    let asked = json!({"elicitation": {}});
+    Pair::open([&one, &other], version, asked, Limits::default()).await
+}
+
+/// Calls the tool. Returns the rest of the stream, and the question that came on it.
+async fn question(session: &Session<StreamableHttp>) -> (Events, Value) {
+    let params = json!({"name": "greet", "arguments": {}});
+    let mut events = Events::of(session.call(7, "tools/call", params).await);
+    loop {
+        let event = events.next().await.unwrap();
+        if event.data["method"] == "elicitation/create" {
+            return (events, event.data["id"].clone());
+        }
+    }
+}
+
+fn answer(id: &Value, name: &str) -> Value {
+    let result = json!({"action": "accept", "content": {"name": name}});
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+async fn greeting(mut events: Events) -> Value {
+    let last = timeout(Duration::from_secs(10), events.next()).await;
+    let last = last.expect("the answer does not come").unwrap();
+    last.data["result"]["content"][0]["text"].clone()
+}
+
+async fn post(session: &Session<StreamableHttp>, message: &Value) -> StatusCode {
+    let response: Response<ResponseBody> = session.post(message).await;
+    response.status()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_one_node_is_answered_through_another_without_a_bus() {
+    let Pair { one, other, links } = asking("2025-06-18").await;
+    for link in &links {
+        link.lose_messages();
+    }
+    let (events, id) = question(&one).await;
+    let begun = Instant::now();
+    assert_eq!(
+        post(&other, &answer(&id, "Ann")).await,
+        StatusCode::ACCEPTED
+    );
+    assert_eq!(greeting(events).await, "Hello, Ann!");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    // It is no stream of the client's.
+    let place = format!("a{id}_1");
+    assert_eq!(one.resume(&place).await.status(), StatusCode::BAD_REQUEST);
+    // One answer is all that there is.
+    assert_eq!(
+        post(&other, &answer(&id, "Bob")).await,
+        StatusCode::ACCEPTED
+    );
+    turns().await;
+    let place = format!("a{id}");
+    let left = links[0].after(&one.id, &place, 0, 9).await.unwrap();
+    let Replay::Events { events, ended } = left else {
+        panic!("{left:?}");
+    };
+    assert!(ended && events.len() == 1, "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_answers_reaches_the_nodes_that_have_asked() {
+    let server = calculator().tool(Tool::new(
+        "roots",
+        "Count",
+        |cx: RequestContext| async move { Ok::<_, ToolError>(cx.roots().await?.len()) },
+    ));
+    let limits = Limits::default();
+    let servers = [&server, &calculator()];
+    let pair = Pair::open(servers, "2025-03-26", json!({"roots": {}}), limits).await;
+    let Pair { one, other, .. } = pair;
+    let params = json!({"name": "roots", "arguments": {}});
+    let mut events = Events::of(one.call(7, "tools/call", params).await);
+    let question = events.next().await.unwrap().data;
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": roots});
+    assert_eq!(post(&other, &json!([answer])).await, StatusCode::ACCEPTED);
+    assert_eq!(greeting(events).await, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_where_no_change_is_told_is_found_before_long() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    links[0].deafen();
+    let (mut events, id) = question(&one).await;
+    assert_eq!(
+        post(&other, &answer(&id, "Ann")).await,
+        StatusCode::ACCEPTED
+    );
+    let found = timeout(Duration::from_secs(31), events.next()).await;
+    assert!(found.unwrap().unwrap().data["result"].is_object());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_was_answered_at_home_is_over_everywhere() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    let (events, id) = question(&one).await;
+    assert_eq!(post(&one, &answer(&id, "Ann")).await, StatusCode::ACCEPTED);
+    assert_eq!(greeting(events).await, "Hello, Ann!");
+    turns().await;
+    links[1].asked();
+    assert_eq!(
+        post(&other, &answer(&id, "Eve")).await,
+        StatusCode::ACCEPTED
+    );
+    assert_eq!(links[1].asked(), ["after"], "nobody waits any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_to_no_question_are_kept_nowhere() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    for id in [json!(12345), json!(-1), json!("x"), json!(0)] {
+        assert_eq!(
+            post(&other, &answer(&id, "Eve")).await,
+            StatusCode::ACCEPTED
+        );
+    }
+    assert!(!links[1].asked().contains(&"append"));
+    let left = links[0].after(&one.id, "a12345", 0, 9).await.unwrap();
+    assert_eq!(left, Replay::Lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_left_is_refused() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    let (_events, id) = question(&one).await;
+    links[1].cut(true);
+    let status = post(&other, &answer(&id, "Ann")).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+/// A server whose tool waits until it is cancelled, and says so.
+fn waiting(cancelled: &Arc<Notify>) -> Server {
+    let cancelled = Arc::clone(cancelled);
+    calculator().tool(Tool::new("wait", "Wait", move |cx: RequestContext| {
+        let cancelled = Arc::clone(&cancelled);
+        async move {
+            cx.progress(1).await;
+            cx.cancelled().await;
+            cancelled.notify_one();
+        }
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_cancelled_through_another_node_unless_the_message_is_lost() {
+    for (is_lost, is_batch) in [(false, false), (true, false), (false, true)] {
+        let cancelled = Arc::new(Notify::new());
+        let server = waiting(&cancelled);
+        let version = if is_batch { "2025-03-26" } else { LEGACY };
+        let limits = Limits::default();
+        let servers = [&server, &calculator()];
+        let Pair { one, other, links } = Pair::open(servers, version, json!({}), limits).await;
+        if is_lost {
+            links[1].lose_messages();
+        }
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}});
+        let mut events = Events::of(one.call(7, "tools/call", params).await);
+        events.next().await.unwrap();
+        let cancel = |id: i64| {
+            let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                "params": {"requestId": id}});
+            if is_batch { json!([cancel]) } else { cancel }
+        };
+        assert_eq!(post(&other, &cancel(8)).await, StatusCode::ACCEPTED);
+        let other_one = timeout(Duration::from_secs(1), cancelled.notified()).await;
+        assert!(other_one.is_err(), "it was another request");
+        assert_eq!(post(&other, &cancel(7)).await, StatusCode::ACCEPTED);
+        let reached = timeout(Duration::from_secs(1), cancelled.notified()).await;
+        assert_eq!(reached.is_err(), is_lost);
+    }
+}

@@ -1,0 +1,283 @@
+//! Streams that one node writes and another sends on.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
+use oxmcp::{Limits, RequestContext, Tool, http::ResponseBody};
+use serde_json::{Value, json};
+use tokio::{
+    sync::Notify,
+    time::{Instant, advance, sleep, timeout},
+};
+
+use super::pair::{Pair, turns};
+use crate::http::server::{
+    legacy::{call_steps, steps},
+    peer::{Event, Events, LEGACY, json},
+};
+use crate::support::{calculator, request};
+
+/// A call whose id is a text.
+fn call_named(id: &str) -> Value {
+    let mut call = call_steps(0);
+    call["id"] = json!(id);
+    call
+}
+
+fn index(event: &Event) -> u64 {
+    let id = event.id.as_deref().unwrap();
+    id.split_once('_').unwrap().1.parse().unwrap()
+}
+
+/// All that is left of a stream, which must end.
+async fn rest_of(response: Response<ResponseBody>) -> Vec<Event> {
+    let rest = timeout(Duration::from_secs(60), Events::of(response).rest()).await;
+    rest.expect("it does not end")
+}
+
+/// That a request has ended with the error of a node that is gone.
+fn is_error(events: &[Event], id: &Value) {
+    let [.., last] = events else {
+        panic!("{events:?}");
+    };
+    let error = &last.data["error"];
+    assert_eq!((&last.data["id"], &error["code"]), (id, &json!(-32603)));
+    assert_eq!(error["data"]["reason"], "lost");
+    let text = error["message"].as_str().unwrap();
+    assert!(text.contains("may have been done"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let Pair { one, other, .. } = Pair::of([&server, &calculator()]).await;
+    let mut begun = Events::of(one.post(&call_steps(7)).await);
+    let first = begun.next().await.unwrap();
+    assert_eq!((index(&first), &first.data), (1, &Value::Null));
+    let seen = begun.next().await.unwrap();
+    assert_eq!(seen.data["params"]["progress"], 1.0);
+    drop(begun);
+    let mut resumed = Events::of(other.resume(seen.id.as_deref().unwrap()).await);
+    // It waits for as long as nothing happens.
+    let nothing = timeout(Duration::from_secs(60), resumed.next()).await;
+    assert!(nothing.is_err(), "{nothing:?}");
+    release.notify_one();
+    let more = resumed.next().await.unwrap();
+    assert_eq!(
+        (index(&more), more.data["params"]["progress"].clone()),
+        (3, json!(2))
+    );
+    release.notify_one();
+    let rest = resumed.rest().await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!((index(&rest[0]), rest[0].data["id"].clone()), (4, json!(7)));
+    // All of it is there for who comes later, at either.
+    for node in [&one, &other] {
+        let again = Events::of(node.resume(first.id.as_deref().unwrap()).await);
+        assert!(again.rest().await.iter().map(index).eq(2..=4));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_call_asks_the_store_once_for_each_batch() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let Pair { one, links, .. } = Pair::of([&server, &calculator()]).await;
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    json(one.call(1, "tools/call", params).await).await;
+    assert_eq!(links[0].asked(), [""; 0], "one message is no stream");
+    let mut events = Events::of(one.post(&call_steps(7)).await);
+    for _ in 0..2 {
+        events.next().await.unwrap();
+    }
+    release.notify_one();
+    events.next().await.unwrap();
+    release.notify_one();
+    assert_eq!(events.rest().await.len(), 1);
+    turns().await;
+    // The first progress with what comes before it, the second one, and the answer with the end.
+    assert_eq!(links[0].asked(), ["append"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_of_a_node_that_is_gone_ends_with_an_error() {
+    for id in ["7", "ü \"_1\"\n"] {
+        let release = Arc::new(Notify::new());
+        let server = calculator().tool(steps(&release));
+        let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
+        let mut begun = Events::of(one.post(&call_named(id)).await);
+        begun.next().await.unwrap();
+        let seen = begun.next().await.unwrap().id.unwrap();
+        links[0].cut(true);
+        let gone = Instant::now();
+        let rest = rest_of(other.resume(&seen).await).await;
+        let elapsed = gone.elapsed();
+        assert_eq!(rest.len(), 1);
+        is_error(&rest, &json!(id));
+        let limit = Duration::from_secs(6);
+        assert!(
+            elapsed > Duration::from_secs(3) && elapsed <= limit,
+            "{elapsed:?}"
+        );
+        // It is the answer from here on.
+        let again = rest_of(other.resume(&seen).await).await;
+        is_error(&again, &json!(id));
+        assert_eq!(again.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_of_a_batch_gets_its_error_in_a_revision_without_first_events() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let limits = Limits::default();
+    let pair = Pair::open([&server, &calculator()], "2025-03-26", json!({}), limits).await;
+    let Pair { one, other, links } = pair;
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/other"});
+    let batch = json!([call_steps(1), notification, call_named("b")]);
+    let mut begun = Events::of(one.post(&batch).await);
+    let seen = begun.next().await.unwrap();
+    assert_eq!(
+        seen.data["params"]["progress"], 1.0,
+        "nothing comes before it"
+    );
+    links[0].cut(true);
+    let rest = rest_of(other.resume(seen.id.as_deref().unwrap()).await).await;
+    let answers = rest.last().unwrap().data.as_array().unwrap();
+    let ids: Vec<_> = answers.iter().map(|it| it["id"].clone()).collect();
+    assert_eq!(ids, [json!(1), json!("b")]);
+    assert!(
+        answers
+            .iter()
+            .all(|it| it["error"]["data"]["reason"] == "lost")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_whose_stream_was_taken_is_refused_and_its_client_told() {
+    for writes in [true, false] {
+        let release = Arc::new(Notify::new());
+        let server = calculator().tool(steps(&release));
+        let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
+        let mut begun = Events::of(one.post(&call_steps(7)).await);
+        begun.next().await.unwrap();
+        let seen = begun.next().await.unwrap().id.unwrap();
+        // One cannot renew its lease and comes to write, the other is cut off for a while.
+        if writes {
+            links[0].lose_leases();
+        } else {
+            links[0].cut(true);
+        }
+        let rest = rest_of(other.resume(&seen).await).await;
+        is_error(&rest, &json!(7));
+        links[0].cut(false);
+        sleep(Duration::from_secs(if writes { 0 } else { 10 })).await;
+        release.notify_one();
+        let told = timeout(Duration::from_secs(60), begun.rest()).await;
+        let told = told.expect("it does not end");
+        is_error(&told, &json!(7));
+        let answers = told.iter().filter(|it| it.data["id"] == 7);
+        assert_eq!(answers.count(), 1, "{told:?}");
+        // What it has written since is nowhere.
+        let again = rest_of(one.resume(&seen).await).await;
+        assert_eq!(again.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_client_takes_nothing_is_not_gone() {
+    let release = Arc::new(Notify::new());
+    let released = Arc::clone(&release);
+    let tool = Tool::new("long", "Report and wait", move |cx: RequestContext| {
+        let release = Arc::clone(&released);
+        async move {
+            for _ in 0..64 {
+                cx.progress(1).message("x".repeat(20_000)).await;
+            }
+            release.notified().await;
+            "done"
+        }
+    });
+    let server = calculator().tool(tool);
+    let Pair { one, other, .. } = Pair::of([&server, &calculator()]).await;
+    let params = json!({"name": "long", "arguments": {}, "_meta": {"progressToken": "t"}});
+    let mut stuck = Events::of(one.call(7, "tools/call", params).await);
+    let seen = stuck.next().await.unwrap().id.unwrap();
+    let mut resumed = Events::of(other.resume(&seen).await);
+    resumed.next().await.unwrap();
+    let nothing = timeout(Duration::from_secs(60), async {
+        while resumed.next().await.unwrap().data["id"] != 7 {}
+    });
+    assert!(nothing.await.is_err(), "it is not answered");
+    drop(stuck);
+    release.notify_one();
+    let rest = resumed.rest().await;
+    assert_eq!(
+        rest.last().unwrap().data["result"]["content"][0]["text"],
+        "done"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_of_another_node_is_kept_alive_and_is_no_longer_read_where_its_client_is_gone()
+ {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let limits = Limits::default().http(|http| http.max_streams(1));
+    let pair = Pair::open([&server, &calculator()], LEGACY, json!({}), limits).await;
+    let Pair { one, other, links } = pair;
+    let mut begun = Events::of(one.post(&call_steps(7)).await);
+    begun.next().await.unwrap();
+    let seen = begun.next().await.unwrap().id.unwrap();
+    let mut body = other.resume(&seen).await.into_body();
+    let comment = timeout(Duration::from_secs(16), body.frame()).await;
+    let comment = comment.unwrap().unwrap().unwrap().into_data().unwrap();
+    assert_eq!(comment, ":\n\n");
+    let second = other.resume("r9_1").await;
+    assert_eq!(
+        second.status(),
+        StatusCode::SERVICE_UNAVAILABLE,
+        "it counts"
+    );
+    drop(body);
+    turns().await;
+    links[1].asked();
+    sleep(Duration::from_secs(10)).await;
+    assert!(!links[1].asked().contains(&"after"));
+    let third = Events::of(other.resume(&seen).await);
+    release.notify_one();
+    release.notify_one();
+    assert_eq!(third.rest().await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_tells_no_change_is_asked_and_one_that_hangs_is_given_up() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
+    let mut begun = Events::of(one.post(&call_steps(7)).await);
+    begun.next().await.unwrap();
+    let seen = begun.next().await.unwrap().id.unwrap();
+    links[1].deafen();
+    let mut resumed = Events::of(other.resume(&seen).await);
+    release.notify_one();
+    let more = timeout(Duration::from_secs(1), resumed.next()).await;
+    assert_eq!(more.unwrap().unwrap().data["params"]["progress"], 2.0);
+    links[1].cut(true);
+    let end = timeout(Duration::from_secs(60), resumed.rest()).await;
+    assert!(end.expect("it ends").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_streams_that_clients_have_can_be_read() {
+    let server = calculator();
+    let Pair { one, other, .. } = Pair::of([&server, &server]).await;
+    for name in ["a1_1", "s1_1", "x_1", "r7_1"] {
+        assert_eq!(other.resume(name).await.status(), StatusCode::BAD_REQUEST);
+    }
+    let ping = request(1, "ping", json!({}));
+    assert_eq!(one.post(&ping).await.status(), StatusCode::OK);
+    advance(Duration::from_secs(1)).await;
+}

@@ -1,0 +1,204 @@
+//! Follower of a stream that another node writes: it reads the stream from the store, and ends it where that node is gone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use oxmcp_protocol::{
+    ErrorObject, RequestId,
+    internal::{answered_ids, write_error},
+};
+use serde_json::json;
+use tokio::{
+    select,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::super::{
+    persistence::log,
+    stored_events::{LEASE, Record, encode},
+    stream_writer::{Place, RETRY},
+    streams::REPLAYED,
+};
+use crate::{
+    error::{Error, Result},
+    store::{Claim, EventBatch, Lease, Replay, StreamWrite},
+};
+
+/// How often it is looked whether the node that writes a silent stream is still there.
+const LOOK: Duration = Duration::from_millis(800);
+/// How long a store may fail before the client is left to come again.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Reads a stream of requests that another node writes.
+pub(in super::super) struct Follower {
+    place: Place,
+    /// Whether events without data are sent.
+    has_empty: bool,
+    /// The index of the last event that the client has seen.
+    seen: u64,
+    /// The epoch of the lease that this node has taken, where that of the writer has run out.
+    epoch: Option<u64>,
+    has_ended: bool,
+    /// When to look for the writer.
+    look: Instant,
+    /// Whether a change was told last.
+    was_told: bool,
+    failing_since: Option<Instant>,
+}
+
+impl Follower {
+    pub(in super::super) fn new(place: Place, has_empty: bool, seen: u64) -> Self {
+        Self {
+            place,
+            has_empty,
+            seen,
+            epoch: None,
+            has_ended: false,
+            look: Instant::now() + LOOK,
+            was_told: false,
+            failing_since: None,
+        }
+    }
+
+    /// Begins anew after this event.
+    pub(in super::super) fn restart(&mut self, seen: u64) {
+        self.seen = seen;
+        self.has_ended = false;
+    }
+
+    /// The next events, as they are sent. `None` at the end of the stream, and where it cannot be gone on with. Cancel safe.
+    pub(in super::super) async fn next(&mut self) -> Option<Vec<u8>> {
+        while !self.has_ended {
+            match self.place.after(self.seen, REPLAYED).await {
+                Ok(Replay::Events { events, ended }) => {
+                    self.failing_since = None;
+                    self.has_ended = ended;
+                    if !events.is_empty() {
+                        self.was_told = false;
+                        self.look = Instant::now() + LOOK;
+                        let stream = &self.place.stream;
+                        return Some(encode(stream, &mut self.seen, &events, self.has_empty));
+                    }
+                    if !ended {
+                        self.go_on().await?;
+                    }
+                }
+                Ok(Replay::Lost) => return None,
+                Err(error) => self.bear(error).await?,
+            }
+        }
+        None
+    }
+
+    /// Waits for more, or sees to it that there is.
+    async fn go_on(&mut self) -> Option<()> {
+        if let Some(epoch) = self.epoch {
+            // What the writer has stored before the lease was taken is sent by now.
+            match self.end_lost(epoch).await {
+                Ok(true) => {}
+                Ok(false) => self.epoch = None,
+                Err(error) => self.bear(error).await?,
+            }
+            return Some(());
+        }
+        select! {
+            biased;
+            () = self.place.changed(self.seen, self.was_told) => {
+                self.was_told = true;
+                return Some(());
+            }
+            () = sleep_until(self.look) => {}
+        }
+        self.look = Instant::now() + LOOK;
+        match self.place.claim(Claim::IfFree, LEASE).await {
+            Ok(epoch) => self.epoch = epoch,
+            Err(error) => self.bear(error).await?,
+        }
+        Some(())
+    }
+
+    /// Bears a failure of the store for a while. `None` once that is over.
+    async fn bear(&mut self, error: Error) -> Option<()> {
+        log(Err(error));
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= PATIENCE {
+            return None;
+        }
+        sleep(RETRY).await;
+        Some(())
+    }
+
+    /// Ends the stream, with an error for each request that it has not answered. Returns false where another node has taken it.
+    async fn end_lost(&self, epoch: u64) -> Result<bool> {
+        let mut end = StreamWrite::default().ending();
+        end.lease = Some(Lease::new(epoch, LEASE));
+        let answered: Vec<_> = match self.event(self.seen).await? {
+            Some(last) => answered_ids(&last).collect(),
+            None => Vec::new(),
+        };
+        let first = self.event(1).await?;
+        match first.as_deref().and_then(Record::read) {
+            Some(Record::Request(id)) if !answered.contains(&id) => {
+                let mut line = Vec::new();
+                write_error(&mut line, Some(&id), &lost());
+                end.events = EventBatch::of_lines(&line);
+            }
+            Some(Record::Batch(ids)) if answered.is_empty() && !ids.is_empty() => {
+                end.events = EventBatch::of_lines(&batch(&ids));
+            }
+            Some(_) => {}
+            None => tracing::warn!(
+                "a stream whose node is gone ends without an answer: the store has dropped its beginning"
+            ),
+        }
+        tracing::debug!("the node is gone that has written a stream, which is ended");
+        Ok(self.place.append(end).await?.is_some())
+    }
+
+    /// The event with this index, if it is there.
+    async fn event(&self, index: u64) -> Result<Option<Bytes>> {
+        let before = index.saturating_sub(1);
+        Ok(match self.place.after(before, 1).await? {
+            Replay::Events { events, .. } => events.into_iter().next(),
+            Replay::Lost => None,
+        })
+    }
+}
+
+/// What a client is told whose request was at a node that is gone.
+fn lost() -> ErrorObject {
+    let error = Error::internal(
+        "the node was lost that worked on the request; it may have been done, so look before you repeat it",
+    );
+    ErrorObject::from(&error.with_data(json!({"reason": "lost"})))
+}
+
+/// The errors for the requests of a batch, as a line.
+fn batch(ids: &[RequestId]) -> Vec<u8> {
+    let mut line = Vec::new();
+    for id in ids {
+        line.push(if line.is_empty() { b'[' } else { b',' });
+        write_error(&mut line, Some(id), &lost());
+        line.pop();
+    }
+    line.extend_from_slice(b"]\n");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_gets_its_errors_as_one_message() {
+        let ids = [RequestId::Number(1), RequestId::from("ü\"")];
+        let line = batch(&ids);
+        let errors: Vec<serde_json::Value> = serde_json::from_slice(&line).unwrap();
+        assert_eq!(errors[1]["id"], "ü\"");
+        for error in &errors {
+            assert_eq!(error["error"]["code"], -32603);
+            assert_eq!(error["error"]["data"]["reason"], "lost");
+        }
+        assert_eq!(answered_ids(&line).collect::<Vec<_>>(), ids);
+    }
+}

@@ -1,0 +1,101 @@
+//! Questions of this node: an answer that comes to another one is left in the store, where it is looked for.
+
+use std::sync::{Arc, Weak};
+
+use tokio::{runtime::Handle, time::sleep};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::{
+    persistence::log,
+    session::Session,
+    stored_events::LEASE,
+    stream_writer::{Place, RETRY},
+};
+use crate::{
+    session::{
+        connection::Caller,
+        task::{spawn, spawn_on},
+    },
+    store::{AnyEventStore, Claim, Replay, StreamWrite},
+    transport::traits::Frame,
+};
+
+/// The stream in which the answer to a question is left.
+pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> Place {
+    Place {
+        store: Arc::clone(store),
+        session: Arc::clone(session),
+        stream: format!("a{id}").into(),
+    }
+}
+
+/// Lets the answers to all that is asked in a session be looked for.
+pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventStore>) {
+    let (weak, store) = (Arc::downgrade(session), Arc::clone(store));
+    let id = Arc::clone(session.id());
+    let calls = session.connection().calls();
+    calls.announce_by(Box::new(move |call| {
+        let (weak, place) = (Weak::clone(&weak), place(&store, &id, call));
+        Box::pin(async move { Box::new(Question::begin(weak, place).await) as _ })
+    }));
+}
+
+/// A question whose answer is looked for until this is dropped.
+struct Question {
+    place: Place,
+    runtime: Handle,
+    _looking: AbortOnDropHandle<()>,
+}
+
+impl Question {
+    async fn begin(session: Weak<Session>, place: Place) -> Self {
+        // Other nodes leave an answer only where the stream is there. Nobody writes it under this lease.
+        let begun = place.claim(Claim::IfFree, LEASE).await;
+        log(begun.map(drop));
+        Self {
+            runtime: Handle::current(),
+            _looking: AbortOnDropHandle::new(spawn(look(session, place.clone()))),
+            place,
+        }
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let place = self.place.clone();
+        spawn_on(&self.runtime, async move {
+            // Whatever comes now is late.
+            log(place
+                .append(StreamWrite::default().ending())
+                .await
+                .map(drop));
+        });
+    }
+}
+
+async fn look(session: Weak<Session>, place: Place) {
+    let mut was_told = false;
+    loop {
+        place.changed(0, was_told).await;
+        was_told = true;
+        match place.after(0, 1).await {
+            Ok(Replay::Events { events, ended }) => {
+                if let (Some(answer), Some(session)) = (events.first(), session.upgrade()) {
+                    session
+                        .branch(Caller::default())
+                        .take(Frame::Message(answer));
+                    return;
+                }
+                if ended {
+                    return;
+                }
+            }
+            // The store does not have it any more, so no other node can leave one.
+            Ok(Replay::Lost) => return,
+            Err(error) => {
+                log(Err(error));
+                sleep(RETRY).await;
+            }
+        }
+    }
+}

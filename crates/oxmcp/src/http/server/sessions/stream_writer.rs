@@ -1,0 +1,338 @@
+//! Writer of a stream: what is sent on it is stored, under a lease where other nodes may come to it.
+
+use std::{
+    future::pending,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use memchr::memchr_iter;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    persistence::log,
+    stored_events::{LEASE, RENEWAL, write},
+};
+use crate::{
+    error::{Error, Result},
+    http::server::event_encoding::{EventWriter, messages, parts},
+    session::task::{Latch, spawn},
+    store::{AnyEventStore, Claim, EventBatch, Lease, Replay, StreamWrite},
+};
+
+/// How long a store is waited for that says nothing of a change, before it is asked.
+const WATCHED: Duration = Duration::from_secs(30);
+/// How long it takes until a store is asked again that says of changes where there are none.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long it takes until a store is asked again that has failed.
+pub(super) const RETRY: Duration = Duration::from_secs(1);
+
+/// Where the events of a stream are kept.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) store: Arc<dyn AnyEventStore>,
+    pub(super) session: Arc<str>,
+    pub(super) stream: Arc<str>,
+}
+
+/// Writes a stream of a session into a store.
+pub(super) struct StreamWriter {
+    place: Place,
+    /// Whether events without data are sent.
+    has_empty: bool,
+    /// The lease under which it writes, where other nodes have the session, too.
+    lease: Option<Lease>,
+    renewing: Option<Renewing>,
+    is_fenced: bool,
+    /// Whether another node that has taken its place is left what it would have written.
+    forwards: bool,
+    /// The index of the newest event that it has written.
+    last: u64,
+    /// Whether nothing is written any more.
+    has_ended: bool,
+}
+
+/// Messages that were stored, or could not be.
+pub(super) struct Written {
+    /// All of them, as they are sent.
+    pub(super) events: Vec<u8>,
+    /// Those that are in no store, as they are sent.
+    pub(super) unkept: Vec<u8>,
+    /// The indexes of the first and the last that was kept.
+    pub(super) kept: Option<(u64, u64)>,
+    /// Whether nobody else has written between those.
+    pub(super) is_contiguous: bool,
+    /// Whether another node has taken the place of this one, which is to send none of them then.
+    pub(super) is_fenced: bool,
+}
+
+impl Place {
+    pub(super) async fn append(&self, write: StreamWrite) -> Result<Option<Vec<u64>>> {
+        let Self {
+            store,
+            session,
+            stream,
+        } = self;
+        store.append(session, stream, write).await
+    }
+
+    pub(super) async fn after(&self, index: u64, max: usize) -> Result<Replay> {
+        self.store
+            .after(&self.session, &self.stream, index, max)
+            .await
+    }
+
+    pub(super) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+        let (session, stream) = (&self.session, &self.stream);
+        self.store.claim(session, stream, claim, lasts).await
+    }
+
+    /// Waits until there may be an event after this one, for a while: not for a store that never says so. Cancel safe.
+    pub(super) async fn changed(&self, index: u64, is_again: bool) {
+        // One that waits for nothing must not be asked all the time.
+        if is_again {
+            sleep(PAUSE).await;
+        }
+        let watched = self.store.watch(&self.session, &self.stream, index);
+        if let Ok(Err(error)) = timeout(WATCHED, watched).await {
+            log(Err(error));
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn renew(&self, lease: Lease) -> Result<bool> {
+        let Lease { epoch, lasts } = lease;
+        let (session, stream) = (&self.session, &self.stream);
+        self.store.renew(session, stream, epoch, lasts).await
+    }
+}
+
+impl StreamWriter {
+    /// A writer of a stream. If it is `leased` the stream is new, so that nobody else can know it yet: it is written under a lease,
+    /// which is renewed from the first event on.
+    pub(super) fn new(place: Place, has_empty: bool, leased: bool) -> Self {
+        Self {
+            place,
+            has_empty,
+            lease: leased.then(|| Lease::new(1, LEASE)),
+            is_fenced: false,
+            renewing: None,
+            forwards: false,
+            last: 0,
+            has_ended: false,
+        }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Lets it write under a lease that lasts until another node takes one: what it writes then is left to that.
+    pub(super) fn hold(&mut self, lease: Lease) {
+        self.lease = Some(lease);
+        self.forwards = true;
+    }
+
+    /// Waits until another node has taken its place. Cancel safe.
+    pub(super) async fn fenced(&self) {
+        match &self.renewing {
+            Some(renewing) => renewing.lost.wait().await,
+            None => pending().await,
+        }
+    }
+
+    /// Stores messages, which are lines, and makes them events with the ids that they have got. The stream ends with them, if it
+    /// `ends`.
+    pub(super) async fn write(&mut self, lines: &[u8], ends: bool) -> Written {
+        let count = memchr_iter(b'\n', lines).count();
+        let name = Arc::clone(&self.place.stream);
+        let mut out = EventWriter::new(&name, count, lines.len());
+        let mut unkept = EventWriter::new(&name, 0, 0);
+        let mut written = Written::nothing();
+        // What the store may have kept is not added again, and the rest does not wait for the store once more.
+        let mut answers = true;
+        let mut rest = lines.len();
+        for part in parts(lines) {
+            rest -= part.len();
+            let ends = ends && rest == 0;
+            let mut indexes = Vec::new();
+            if answers && !self.has_ended {
+                let batch = EventBatch::of_lines(part);
+                let all = batch.len();
+                match self.append(batch, ends).await {
+                    Ok(appended) => indexes = appended,
+                    Err(error) if error.is_refusal() => {}
+                    Err(error) => {
+                        answers = false;
+                        log_not_stored(&error);
+                    }
+                }
+                self.has_ended |= ends && indexes.len() == all;
+            }
+            let mut indexes = indexes.into_iter();
+            for message in messages(part) {
+                let mut index = indexes.next();
+                if index.is_none() && answers && !self.has_ended {
+                    // What is refused with the others is tried alone: not all of them need be refused.
+                    let one = EventBatch::from_iter([message]);
+                    match self.append(one, false).await {
+                        Ok(stored) => index = stored.first().copied(),
+                        Err(error) => {
+                            log_not_stored(&error);
+                            answers = error.is_refusal();
+                        }
+                    }
+                }
+                written.note(index);
+                write(&mut out, index, message, self.has_empty);
+                if index.is_none() {
+                    write(&mut unkept, None, message, self.has_empty);
+                }
+            }
+        }
+        written.events = out.finish();
+        written.unkept = unkept.finish();
+        written.is_fenced = self.is_fenced;
+        written
+    }
+
+    /// Stores an event that is nothing but an index to come back with.
+    pub(super) async fn write_empty(&mut self) -> Option<u64> {
+        let empty = EventBatch::from_iter([b""]);
+        let appended = self.append(empty, false).await;
+        let indexes = appended.inspect_err(log_not_stored).ok()?;
+        indexes.first().copied()
+    }
+
+    /// Ends the stream in the store, unless it has ended there.
+    pub(super) async fn end(&mut self) {
+        self.renewing = None;
+        if !self.has_ended {
+            self.has_ended = true;
+            let end = StreamWrite::default().ending();
+            log(self.place.append(self.leased(end)).await.map(drop));
+        }
+    }
+
+    /// Whether no other node has taken its place, as far as the store can tell.
+    pub(super) async fn is_newest(&self) -> bool {
+        match self.lease {
+            Some(lease) => self.place.renew(lease).await.unwrap_or(true),
+            None => true,
+        }
+    }
+
+    fn leased(&self, write: StreamWrite) -> StreamWrite {
+        match self.lease {
+            Some(lease) => write.under(lease),
+            None => write,
+        }
+    }
+
+    /// Adds events. Returns the indexes of those that were kept: of none where another node has taken its place, and they are
+    /// not left to that.
+    async fn append(&mut self, events: EventBatch, ends: bool) -> Result<Vec<u64>> {
+        let mut write = StreamWrite::new(events);
+        write.ends = ends;
+        let mut appended = self.place.append(self.leased(write.clone())).await?;
+        if appended.is_none() {
+            self.is_fenced = true;
+            if !self.forwards {
+                self.has_ended = true;
+                return Ok(Vec::new());
+            }
+            self.lease = None;
+            appended = self.place.append(write).await?;
+        }
+        let indexes = appended.unwrap_or_default();
+        if let (Some(first), Some(last)) = (indexes.first(), indexes.last()) {
+            if *first <= self.last {
+                tracing::warn!("a store of events has lost some: the rest of a stream has no ids");
+                self.has_ended = true;
+                return Ok(Vec::new());
+            }
+            self.note_written(*last);
+        }
+        Ok(indexes)
+    }
+
+    /// Its newest event is this one, which has renewed its lease.
+    fn note_written(&mut self, last: u64) {
+        self.last = last;
+        if let Some(lease) = self.lease.filter(|_| !self.forwards && !self.has_ended) {
+            let renewing = &mut self.renewing;
+            let renewing = renewing.get_or_insert_with(|| Renewing::begin(&self.place, lease));
+            renewing.last.store(last, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Written {
+    fn nothing() -> Self {
+        Self {
+            events: Vec::new(),
+            unkept: Vec::new(),
+            kept: None,
+            is_contiguous: true,
+            is_fenced: false,
+        }
+    }
+
+    fn note(&mut self, index: Option<u64>) {
+        if let Some(index) = index {
+            let (first, before) = self.kept.unwrap_or((index, index - 1));
+            self.is_contiguous &= before + 1 == index;
+            self.kept = Some((first, index));
+        }
+    }
+}
+
+/// The renewal of a lease, whatever the writer of the stream waits for. It ends with this.
+struct Renewing {
+    /// The newest event that was written.
+    last: Arc<AtomicU64>,
+    /// Set once another node has taken the place of this one.
+    lost: Arc<Latch>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Renewing {
+    fn begin(place: &Place, lease: Lease) -> Self {
+        let (last, lost) = (Arc::<AtomicU64>::default(), Arc::<Latch>::default());
+        let renewing = renew(place.clone(), lease, Arc::clone(&last), Arc::clone(&lost));
+        Self {
+            last,
+            lost,
+            _task: AbortOnDropHandle::new(spawn(renewing)),
+        }
+    }
+}
+
+/// Renews a lease while nothing is written, and sets `lost` once another node has taken the next one.
+async fn renew(place: Place, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch>) {
+    let mut renewed = 0;
+    loop {
+        sleep(RENEWAL).await;
+        let newest = last.load(Ordering::Relaxed);
+        // What is written renews it.
+        if newest == mem::replace(&mut renewed, newest)
+            && matches!(place.renew(lease).await, Ok(false))
+        {
+            // A stream that was lost with all of the store is nobody's.
+            if matches!(place.after(newest, 0).await, Ok(Replay::Events { .. })) {
+                lost.set();
+            }
+            return;
+        }
+    }
+}
+
+/// Logs that a store has not told the index of events.
+fn log_not_stored(error: &Error) {
+    tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
+}
