@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every test there is, with all that they need.
 
+use xtask::packages::{LEFT_OUT, NGINX, REDIS};
+
 use crate::{
     conformance, interop,
     setup::Tools,
@@ -7,13 +9,14 @@ use crate::{
 };
 
 /// All of them. The first needs only Rust and a C compiler.
-const STAGES: [Stage; 7] = [
+const STAGES: [Stage; 8] = [
     ("unit, integration and documentation tests", unit),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
     ("tests of an extension of others", third_party),
     ("tests against the official schemas", schema),
     ("the official conformance suite", || conformance::run(&[])),
+    ("the official conformance suite against two nodes", nodes),
     ("interop with software of others", || interop::run("")),
 ];
 
@@ -65,6 +68,15 @@ pub(crate) fn soak(seconds: &str) -> Outcome {
         .args(["nodes::killing", "--nocapture", "--test-threads=1"])
         .env("OXMCP_SOAK_SECONDS", seconds);
     step::run_tests("calls while nodes are killed", &mut command)
+}
+
+/// Left out where there are no packages of what the nodes need.
+fn nodes() -> Outcome {
+    if NGINX.bring()?.is_none() || REDIS.bring()?.is_none() {
+        println!("{LEFT_OUT}the official suite against two nodes: it needs nginx and redis-server");
+        return Ok(());
+    }
+    conformance::run(&["nodes"])
 }
 
 /// What outside tools measure by. The peer that needs an SDK of others is left out: to build that takes longer than all the rest.

@@ -447,7 +447,7 @@ fn a_task_that_is_taken_over_runs_for_its_owner() {
     });
     process().block_on(async {
         let endpoint = endpoint(false);
-        tokio::time::sleep(Duration::from_secs(31)).await;
+        sleep(Duration::from_secs(31)).await;
         let done = ask_modern(&endpoint, Some("ann"), "tasks/get", json!({"taskId": id})).await;
         let said = &done["result"]["result"]["content"][0]["text"];
         assert!(said.as_str().is_some_and(|it| it.contains("ann")), "{done}");
