@@ -485,7 +485,7 @@ fn long_report() {
     insta::assert_snapshot!(prints(("long_report", &[])), @r"
     timed out: true, after 60 s
     a report of 3 pages, after 180 s
-    working: …
+    working: page 1 of 3
     working: page 2 of 3
     working: page 3 of 3
     completed: page 3 of 3

@@ -140,15 +140,13 @@ impl Tasks {
         }
     }
 
-    /// Keeps the tasks of a server in this store from now on, where they are kept in memory.
+    /// Keeps them in this store from now on, where they are kept in memory. Returns whether they are.
     #[cfg(feature = "http-server")]
-    pub(crate) fn share(server: &Server, store: &Arc<dyn AnyTaskStore>) {
-        if let Some(tasks) = server.extension_state::<Self>(super::wire::ID)
-            && tasks.is_in_memory
-        {
-            tasks.local.shared.get_or_init(|| Arc::clone(store));
-            super::takeover::look_for_orphans(server);
+    pub(super) fn share_store(&self, store: &Arc<dyn AnyTaskStore>) -> bool {
+        if self.is_in_memory {
+            self.local.shared.get_or_init(|| Arc::clone(store));
         }
+        self.is_in_memory
     }
 
     /// Whether the store may hold what other processes have begun.

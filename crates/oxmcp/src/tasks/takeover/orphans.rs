@@ -7,6 +7,8 @@ use std::{
 
 use tokio::time::sleep;
 
+#[cfg(feature = "http-server")]
+use super::super::store::AnyTaskStore;
 use super::super::{
     engine::{Local, Tasks},
     record::TaskRecord,
@@ -36,6 +38,15 @@ impl Tasks {
         let tasks = cx.extension_state(ID).ok_or_else(missing)?;
         begin(&tasks, &cx.server()?);
         Ok(tasks)
+    }
+
+    /// Keeps the tasks of a server in this store from now on, where they are kept in memory, and looks for orphans there.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn share(server: &Server, store: &Arc<dyn AnyTaskStore>) {
+        let tasks: Option<Arc<Self>> = server.extension_state(ID);
+        if let Some(tasks) = tasks.filter(|it| it.share_store(store)) {
+            begin(&tasks, server);
+        }
     }
 }
 
