@@ -79,12 +79,13 @@ impl Endpoint {
         endpoint
     }
 
-    /// What it holds, in KiB.
+    /// What it holds, in KiB: without the pages of its program, whose share changes with the other processes of the tests.
     fn held(&self) -> usize {
         let path = format!("/proc/{}/smaps_rollup", self.child.id());
         let rollup = fs::read_to_string(path).unwrap();
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
-        pss.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+        let mut lines = rollup.lines();
+        let own = lines.find_map(|line| line.strip_prefix("Anonymous:"));
+        own.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     #[track_caller]
