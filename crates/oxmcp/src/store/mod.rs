@@ -20,6 +20,7 @@
 // | `events`, `memory_events` | the trait of event stores, and the one in memory |
 // | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
 // | `bus`, `memory_bus` | the trait of buses, and the one in memory |
+// | `listen` | a subscription to a bus that goes on |
 // | `erased` | the traits as objects, with a time-out for each call |
 // | `breaker` | that time-out, the pause after it, and whether a store answers |
 // | `hashed` | hashes of secrets |
@@ -29,6 +30,7 @@ mod bus;
 mod erased;
 mod events;
 mod hashed;
+mod listen;
 mod memory_bus;
 mod memory_events;
 mod memory_sessions;
@@ -41,6 +43,7 @@ pub(crate) use erased::{
 };
 pub use events::{Claim, EventBatch, EventId, EventStore, Lease, Replay, StreamWrite};
 pub use hashed::hashed;
+pub(crate) use listen::listen;
 pub use memory_bus::MemoryBus;
 pub use memory_events::MemoryEventStore;
 pub use memory_sessions::MemorySessionStore;

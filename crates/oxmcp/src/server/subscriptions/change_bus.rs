@@ -2,32 +2,28 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    future::poll_fn,
     hash::{BuildHasher, RandomState},
     mem,
-    sync::{Arc, Weak},
-    time::Duration,
+    sync::Arc,
 };
 
 use oxmcp_protocol::SubscriptionFilter;
 use serde::{Deserialize, Serialize};
-use tokio::{runtime::Handle, time::sleep};
+use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Topics;
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    logged::{Logged, metrics},
+    logged::metrics,
     session::task::spawn_on,
-    store::{AnyBus, Delivery},
+    store::{AnyBus, Delivery, listen},
     sync::Mutex,
 };
 
 /// The topic of these messages.
 const TOPIC: &str = "changes";
-/// How long a node waits before it subscribes again.
-const RESUBSCRIBE: Duration = Duration::from_secs(1);
 /// How much one message names. Where there is more, it says that anything may have changed.
 const MAX_NAMED: usize = 1000;
 const MAX_BYTES: usize = 64 << 10;
@@ -158,7 +154,10 @@ impl ChangeBus {
         let mut listener = self.listener.lock();
         // One that has finished was dropped with its runtime.
         if listener.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
-            let listening = listen(Arc::downgrade(self), Arc::clone(&self.bus));
+            let weak = Arc::downgrade(self);
+            let upgrade = move || weak.upgrade();
+            let take = |changes: &Arc<Self>, delivery: &Delivery| changes.take(delivery);
+            let listening = listen(Arc::clone(&self.bus), TOPIC, upgrade, take);
             *listener = Some(AbortOnDropHandle::new(spawn_on(runtime, listening)));
         }
     }
@@ -193,31 +192,6 @@ impl ChangeBus {
         for hears in hearers {
             hears(Heard::Gap);
         }
-    }
-}
-
-/// Listens for what other nodes tell, for as long as the bus is used.
-async fn listen(weak: Weak<ChangeBus>, bus: Arc<dyn AnyBus>) {
-    loop {
-        match bus.subscribe(&[TOPIC]).await {
-            Ok(mut subscription) => {
-                let Some(changes) = weak.upgrade() else {
-                    return;
-                };
-                changes.note_gap();
-                drop(changes);
-                while let Some(delivery) = poll_fn(|cx| subscription.as_mut().poll_next(cx)).await {
-                    let Some(changes) = weak.upgrade() else {
-                        return;
-                    };
-                    changes.take(&delivery);
-                }
-            }
-            Err(error) => {
-                tracing::warn!(error = %Logged(&error), "what changes at other nodes is not heard");
-            }
-        }
-        sleep(RESUBSCRIBE).await;
     }
 }
 

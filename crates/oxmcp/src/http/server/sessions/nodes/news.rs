@@ -1,17 +1,13 @@
 //! Messages between nodes about sessions that several of them may have, and what each node does about them.
 
-use std::{
-    future::poll_fn,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 use http::request::Parts;
 use oxmcp_protocol::internal::{Envelope, RequestParams};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::task::JoinHandle;
 
 use super::{
     super::{
@@ -30,15 +26,12 @@ use crate::{
     error::Result,
     http::server::{caller::lasting_caller, endpoint::StreamableHttp},
     session::{connection::Caller, task::spawn},
-    store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed},
+    store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed, listen},
     transport::traits::Frame,
 };
 
 /// The topic of messages about sessions.
 const TOPIC: &str = "sessions";
-/// How long a node waits before it subscribes again.
-const RESUBSCRIBE: Duration = Duration::from_secs(1);
-
 /// How many records are renewed together.
 const RENEWED_AT_ONCE: usize = 32;
 
@@ -161,29 +154,9 @@ impl StreamableHttp {
             return;
         };
         let weak = WeakEndpoint::of(self);
-        self.state.sessions.ensure_listener(|| async move {
-            loop {
-                let subscription = bus.subscribe(&[TOPIC]).await;
-                let Some(endpoint) = weak.upgrade() else {
-                    return;
-                };
-                match subscription {
-                    Ok(mut subscription) => {
-                        endpoint.doubt_all();
-                        drop(endpoint);
-                        while let Some(delivery) =
-                            poll_fn(|cx| subscription.as_mut().poll_next(cx)).await
-                        {
-                            let Some(endpoint) = weak.upgrade() else {
-                                return;
-                            };
-                            endpoint.take_delivery(&delivery);
-                        }
-                    }
-                    Err(error) => log(Err(error)),
-                }
-                sleep(RESUBSCRIBE).await;
-            }
+        self.state.sessions.ensure_listener(|| {
+            let upgrade = move || weak.upgrade();
+            listen(bus, TOPIC, upgrade, Self::take_delivery)
         });
     }
 
