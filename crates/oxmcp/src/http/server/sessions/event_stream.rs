@@ -40,7 +40,7 @@ const LITTLE: usize = 1 << 10;
 pub(super) struct StreamStart {
     pub(super) purpose: Purpose,
     /// The stream that it goes on with, and the index of the last event there that the client has seen.
-    pub(super) resumed: Option<(Box<str>, u64)>,
+    pub(super) resumed: Option<(Arc<str>, u64)>,
     /// Messages that were taken from the outbox already.
     pub(super) taken: Vec<u8>,
     /// What the outbox said of them.

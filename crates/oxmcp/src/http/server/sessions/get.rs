@@ -11,6 +11,7 @@ use super::{
     event_stream::{self, StreamStart},
     post::no_session,
     stored_events::encode,
+    stream_writer::Place,
     streams::{Purpose, REPLAYED, purpose},
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
             validation::{Refusal, single},
         },
     },
-    store::{AnyEventStore, EventId, Replay},
+    store::{EventId, Replay},
 };
 
 /// Opens the stream of a session, or resumes one.
@@ -66,23 +67,25 @@ pub(in crate::http::server) async fn get(
             return Err(lost());
         };
         let rest = Rest {
-            store: Arc::clone(store),
-            session: Arc::clone(session.id()),
-            stream: seen.stream().into(),
+            place: Place {
+                store: Arc::clone(store),
+                session: Arc::clone(session.id()),
+                stream: seen.stream().into(),
+            },
             seen: seen.index(),
         };
         let events = rest.fetch().await.map_err(|_| unknown())?;
         let events = events.ok_or_else(lost)?;
         let counted = &mut start.counted;
         let streams = &session.streams;
-        if let Some(response) = streams.resume(&rest.stream, rest.seen, counted) {
+        if let Some(response) = streams.resume(&rest.place.stream, rest.seen, counted) {
             return Ok(response);
         }
         if !session.is_shared() && (purpose == Purpose::Request || session.streams.has_standing()) {
             return Ok(rest.respond(events));
         }
         start.purpose = purpose;
-        start.resumed = Some((rest.stream, rest.seen));
+        start.resumed = Some((rest.place.stream, rest.seen));
     }
     if start.purpose == Purpose::Request {
         // Another node may write it.
@@ -153,9 +156,7 @@ fn unknown() -> Refused {
 
 /// The rest of a stream that has ended, or is not sent on here.
 struct Rest {
-    store: Arc<dyn AnyEventStore>,
-    session: Arc<str>,
-    stream: Box<str>,
+    place: Place,
     /// The index of the last event that the client has seen.
     seen: u64,
 }
@@ -166,10 +167,7 @@ impl Rest {
     /// # Errors
     /// Where the store cannot be asked.
     async fn fetch(&self) -> Result<Option<Vec<Bytes>>> {
-        let found = self
-            .store
-            .after(&self.session, &self.stream, self.seen, REPLAYED);
-        match found.await {
+        match self.place.after(self.seen, REPLAYED).await {
             Ok(Replay::Events { events, .. }) => Ok(Some(events)),
             Ok(Replay::Lost) => Ok(None),
             Err(error) => {
@@ -190,7 +188,7 @@ impl Rest {
             if events.is_empty() {
                 return None;
             }
-            let out = encode(&rest.stream, &mut rest.seen, &events, true);
+            let out = encode(&rest.place.stream, &mut rest.seen, &events, true);
             Some((Bytes::from(out), (rest, None)))
         });
         response::events(ResponseBody::stream(rest))
