@@ -61,7 +61,11 @@ pub(in crate::tasks) fn look_for_orphans(server: &Server) {
 /// Begins to look for orphans, unless this was begun before. It ends with the server.
 fn begin(tasks: &Arc<Tasks>, server: &Server) {
     let local = &tasks.local;
-    if !local.closing.is_cancelled() && !local.is_sweeping.swap(true, Ordering::Relaxed) {
+    // Each request asks, and nearly always they are looked for.
+    if local.is_sweeping.load(Ordering::Relaxed) || local.closing.is_cancelled() {
+        return;
+    }
+    if !local.is_sweeping.swap(true, Ordering::Relaxed) {
         let sweeping = Sweeping(Arc::clone(local));
         tokio::spawn(sweep(Arc::downgrade(tasks), server.downgrade(), sweeping));
     }
