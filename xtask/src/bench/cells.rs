@@ -263,7 +263,8 @@ pub(crate) const CELLS: &[Cell] = &[
         http(server(
             "http bearer",
             &["call=add", "auth=bearer"],
-            Some((200, 1200)),
+            // A token is found by its SHA-256, for which valgrind has not got the instructions of the CPU.
+            None,
             goals(None, None, None),
         )),
         &["auth=bearer"],
