@@ -257,7 +257,7 @@ impl EventStream {
             Input::NewReader(reader) => self.switch_to(reader),
             Input::Silence => {
                 self.keep_alive().await;
-                if self.standing.as_ref().is_some_and(|it| !it.is_taken()) {
+                if self.standing.as_mut().is_some_and(|it| it.is_left()) {
                     self.take_over(None).await;
                 }
             }
@@ -419,7 +419,8 @@ impl EventStream {
             self.send_to_reader(out).await;
             return true;
         };
-        let written = writer.write(lines, ends).await;
+        let told = self.standing.as_mut().map(|it| &mut it.told);
+        let written = writer.write(lines, ends, told).await;
         self.send_written(written).await
     }
 
@@ -516,8 +517,7 @@ impl EventStream {
 
     /// Whether other nodes do not know yet that all up to here was sent.
     fn is_unmarked(&self) -> bool {
-        let standing = self.standing.as_ref();
-        standing.is_some_and(|it| it.is_unmarked(self.sent))
+        (self.standing.as_ref()).is_some_and(|it| it.is_unmarked(self.sent))
     }
 
     /// Lets other nodes know that all was taken. Returns false where one of them has taken the stream.
@@ -543,6 +543,9 @@ impl EventStream {
         self.unread_silences = 0;
         self.sent = reader.seen;
         self.replay_after = Some(reader.seen);
+        if let Some(standing) = &mut self.standing {
+            standing.note_client();
+        }
     }
 
     /// Lets no new reader come here any more, unless one has come already.
@@ -577,6 +580,9 @@ impl EventStream {
         while let Some(mut seen) = self.replay_after
             && let Some(writer) = &self.writer
         {
+            if let Some(standing) = &mut self.standing {
+                standing.look_back(writer.place(), seen).await;
+            }
             let events = match writer.place().after(seen, REPLAYED).await {
                 Ok(Replay::Events { events, .. }) => events,
                 Ok(Replay::Lost) => return self.end_reader(),
@@ -589,7 +595,8 @@ impl EventStream {
                 self.replay_after = None;
                 return;
             }
-            let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty);
+            let told = self.standing.as_mut().map(|it| &mut it.told);
+            let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty, told);
             self.replay_after = Some(seen);
             self.sent = seen;
             if let Some(standing) = &mut self.standing {

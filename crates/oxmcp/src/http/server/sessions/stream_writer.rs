@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     persistence::log,
-    stored_events::{LEASE, RENEWAL, write},
+    stored_events::{LEASE, RENEWAL, ToldChanges, write},
 };
 use crate::{
     error::{Error, Result},
@@ -146,9 +146,14 @@ impl StreamWriter {
         }
     }
 
-    /// Stores messages, which are lines, and makes them events with the ids that they have got. The stream ends with them, if it
-    /// `ends`.
-    pub(super) async fn write(&mut self, lines: &[u8], ends: bool) -> Written {
+    /// Stores messages, which are lines, and makes them events with the ids that they have got, but for changes that were `told`.
+    /// The stream ends with them, if it `ends`.
+    pub(super) async fn write(
+        &mut self,
+        lines: &[u8],
+        ends: bool,
+        mut told: Option<&mut ToldChanges>,
+    ) -> Written {
         let count = memchr_iter(b'\n', lines).count();
         let name = Arc::clone(&self.place.stream);
         let mut out = EventWriter::new(&name, count, lines.len());
@@ -189,9 +194,10 @@ impl StreamWriter {
                     }
                 }
                 written.note(index);
-                write(&mut out, index, message, self.has_empty);
+                let told = told.as_deref_mut();
+                write(&mut out, index, message, self.has_empty, told);
                 if index.is_none() {
-                    write(&mut unkept, None, message, self.has_empty);
+                    write(&mut unkept, None, message, self.has_empty, None);
                 }
             }
         }

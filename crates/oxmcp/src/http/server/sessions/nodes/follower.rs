@@ -77,7 +77,8 @@ impl Follower {
                         self.was_told = false;
                         self.look = Instant::now() + LOOK;
                         let stream = &self.place.stream;
-                        return Some(encode(stream, &mut self.seen, &events, self.has_empty));
+                        let (seen, has_empty) = (&mut self.seen, self.has_empty);
+                        return Some(encode(stream, seen, &events, has_empty, None));
                     }
                     if !ended {
                         self.go_on().await?;
