@@ -12,7 +12,7 @@ use super::{
     nodes::{Follower, Standing},
     persistence::log,
     session::{Session, SessionGuard},
-    stored_events::{Record, encode as encode_replayed},
+    stored_events::{Opening, Record, encode as encode_replayed},
     stream_writer::{Place, StreamWriter, Written},
     streams::{Purpose, REPLAYED, Reader, Readers, stream_response},
 };
@@ -109,8 +109,8 @@ struct EventStream {
     standing: Option<Box<Standing>>,
     /// Whether the client knows events without data.
     has_empty: bool,
-    /// What is stored before all else, as a line.
-    opening: Option<Vec<u8>>,
+    /// What is stored before all else.
+    opening: Option<Opening>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
     /// The endpoint, where the session is saved once all is sent.
@@ -188,7 +188,7 @@ impl EventStream {
             writer,
             standing: forwarder.map(|it| Box::new(Standing::new(it))),
             has_empty,
-            opening: start.requests.as_ref().map(Record::line),
+            opening: start.requests.as_ref().map(Opening::new),
             buffer: start.taken,
             saves: start.saves,
             unread_silences: 0,
@@ -400,10 +400,9 @@ impl EventStream {
     /// stream.
     async fn send_taken(&mut self, ends: bool) -> bool {
         let mut taken = std::mem::take(&mut self.buffer);
-        if !taken.is_empty()
-            && let Some(opening) = self.opening.take()
-        {
-            taken.splice(0..0, opening);
+        if let Some(opening) = self.opening.as_mut().filter(|_| !taken.is_empty()) {
+            let opening = opening.before(&taken);
+            taken.splice(0..0, opening.into_iter().flatten());
         }
         let sent = self.send_lines(&taken, ends).await;
         self.buffer = taken;
@@ -456,12 +455,13 @@ impl EventStream {
         let Some(writer) = self.writer.as_mut().filter(|_| self.has_empty) else {
             return false;
         };
-        if let Some(opening) = self.opening.take_if(|_| !is_followed) {
+        if let Some(opening) = &mut self.opening {
+            if is_followed {
+                // It is stored with that.
+                return false;
+            }
+            let opening = opening.before(b"").unwrap_or_default();
             return self.send_lines(&opening, false).await;
-        }
-        if self.opening.is_some() {
-            // It is stored with what follows.
-            return false;
         }
         let Some(index) = writer.write_empty().await else {
             return false;

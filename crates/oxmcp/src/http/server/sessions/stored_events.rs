@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, hash::BuildHasher, time::Duration};
 
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use oxmcp_protocol::{Meta, RequestId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const RECORD: &[u8] = br#"{"oxmcp":"#;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Record {
-    /// The request that the stream answers: its first event.
+    /// The request that the stream answers: its first event, which is repeated, since a store drops what is old.
     Request(RequestId),
     /// Those of a batch.
     Batch(Vec<RequestId>),
@@ -53,6 +53,36 @@ impl Record {
         }
         let stored: Stored<Self> = serde_json::from_slice(data).ok()?;
         Some(stored.oxmcp)
+    }
+}
+
+/// After so many events, or bytes, it is repeated which requests a stream answers: a store that keeps 4096 events of it, or 4 MiB, has
+/// it still then.
+const REPEATED_AFTER: (usize, usize) = (2000, 1 << 20);
+
+/// The record of the requests that a stream answers.
+pub(super) struct Opening {
+    line: Vec<u8>,
+    /// How many events, and bytes, have followed since it was stored last. `None` before.
+    followed: Option<(usize, usize)>,
+}
+
+impl Opening {
+    pub(super) fn new(requests: &Record) -> Self {
+        Self {
+            line: requests.line(),
+            followed: None,
+        }
+    }
+
+    /// It as a line, if it is to be stored before these lines.
+    pub(super) fn before(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
+        let added = (memchr_iter(b'\n', lines).count(), lines.len());
+        let (events, bytes) = self.followed.unwrap_or(REPEATED_AFTER);
+        let is_due = events >= REPEATED_AFTER.0 || bytes >= REPEATED_AFTER.1;
+        let (events, bytes) = if is_due { (0, 0) } else { (events, bytes) };
+        self.followed = Some((events + added.0, bytes + added.1));
+        is_due.then(|| self.line.clone())
     }
 }
 
@@ -178,6 +208,22 @@ mod tests {
         }
         for message in ["", "{}", r#"[{"oxmcp":"opened"}]"#, r#"{"oxmcp":"other"}"#] {
             assert_eq!(Record::read(message.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn the_requests_of_a_stream_are_said_first_and_now_and_then() {
+        let record = Record::Request(RequestId::from("1"));
+        let mut opening = Opening::new(&record);
+        let mut before = |lines: &[u8]| opening.before(lines);
+        assert_eq!(before(b""), Some(record.line()));
+        for lines in [
+            b"{}\n".repeat(REPEATED_AFTER.0),
+            vec![b'x'; REPEATED_AFTER.1],
+        ] {
+            assert_eq!(before(b"{}\n"), None);
+            assert_eq!(before(&lines), None);
+            assert_eq!(before(b"{}\n"), Some(record.line()));
         }
     }
 

@@ -16,7 +16,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     persistence::log,
-    stored_events::{LEASE, RENEWAL, ToldChanges, write},
+    stored_events::{LEASE, RENEWAL, Record, ToldChanges, write},
+    streams::REPLAYED,
 };
 use crate::{
     error::{Error, Result},
@@ -85,6 +86,40 @@ impl Place {
         self.store
             .after(&self.session, &self.stream, index, max)
             .await
+    }
+
+    /// Looks for a record among the events up to this one, the newest first. Returns it with the last event that may
+    /// be before it: where there is none, the one before all that are there.
+    pub(super) async fn find_back<T>(
+        &self,
+        mut from: u64,
+        wanted: impl Fn(Record) -> Option<T>,
+    ) -> Result<(Option<T>, u64)> {
+        let (mut step, mut grows) = (1, true);
+        while from > 0 {
+            let start = from.saturating_sub(step);
+            let count = usize::try_from(from - start).unwrap_or(REPLAYED);
+            match self.after(start, count).await? {
+                Replay::Events { events, .. } => {
+                    let mut newest_first = events.iter().rev();
+                    let found = newest_first.find_map(|event| wanted(Record::read(event)?));
+                    if found.is_some() {
+                        return Ok((found, from));
+                    }
+                    from = start;
+                    if grows {
+                        step = (step * 2).min(REPLAYED as u64);
+                    }
+                }
+                // What is older is gone.
+                Replay::Lost if step == 1 => break,
+                Replay::Lost => {
+                    step /= 2;
+                    grows = false;
+                }
+            }
+        }
+        Ok((None, from))
     }
 
     pub(super) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {

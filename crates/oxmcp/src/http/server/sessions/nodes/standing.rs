@@ -173,35 +173,12 @@ async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
 
 /// The last event before this one that is known to have been sent, or else the one before all that are there.
 async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
-    let mut from = opened.saturating_sub(1);
-    let (mut step, mut grows) = (1, true);
-    while from > 0 {
-        let start = from.saturating_sub(step);
-        let count = usize::try_from(from - start).unwrap_or(REPLAYED);
-        match place.after(start, count).await? {
-            Replay::Events { events, .. } => {
-                let mut newest_first = events.iter().rev();
-                let sent = newest_first.find_map(|event| match Record::read(event) {
-                    Some(Record::Sent(index)) => Some(index),
-                    _ => None,
-                });
-                if let Some(sent) = sent {
-                    return Ok(sent.min(from));
-                }
-                from = start;
-                if grows {
-                    step = (step * 2).min(REPLAYED as u64);
-                }
-            }
-            // What is older is gone.
-            Replay::Lost if step == 1 => break,
-            Replay::Lost => {
-                step /= 2;
-                grows = false;
-            }
-        }
-    }
-    Ok(from)
+    let sent = place.find_back(opened.saturating_sub(1), |record| match record {
+        Record::Sent(index) => Some(index),
+        _ => None,
+    });
+    let (sent, last) = sent.await?;
+    Ok(sent.unwrap_or(last).min(last))
 }
 
 #[cfg(test)]
