@@ -57,6 +57,9 @@ impl Meta {
     /// Says of a tool's result that its structured content is the member `result` of the object that is sent, which revisions
     /// before 2026-07-28 need where it is no object. A key of this SDK.
     pub const WRAPPED: &'static str = "dev.oxmcp/wrapped";
+    /// Says of a notification of which changes it tells, where several nodes of a server may tell the same client of one. A key of
+    /// this SDK.
+    pub const CHANGES: &'static str = "dev.oxmcp/changes";
     /// What tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
     pub const TRACESTATE: &'static str = "tracestate";
     /// The W3C baggage of the caller.

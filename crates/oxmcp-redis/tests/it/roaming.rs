@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use oxmcp::{
-    RequestContext, Server, Tool, ToolError,
+    RequestContext, Resource, Server, Tool, ToolError,
     http::{ResponseBody, StreamableHttp},
     protocol::{LoggingLevel, LoggingMessageParams},
 };
@@ -321,6 +321,80 @@ async fn the_client_hears_each_node_where_it_listens_and_all_of_it_once() {
         .collect();
     expected.push("before".to_owned());
     assert_eq!(heard, expected);
+}
+
+const WATCHED: &str = "app://status";
+
+/// What the client hears until each of these nodes has had its say.
+async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
+    // They tell of a change within some milliseconds.
+    sleep(Duration::from_millis(500)).await;
+    for node in nodes {
+        say(node, "last").await;
+    }
+    let (mut heard, mut lasts) = (Vec::new(), 0);
+    loop {
+        let (id, event) = events.next().await.unwrap();
+        let what = event["params"]["uri"].as_str();
+        let what = what.or_else(|| event["method"].as_str()).unwrap();
+        if event["params"]["data"] != "last" {
+            heard.push(what.to_owned());
+            continue;
+        }
+        lasts += 1;
+        if lasts == nodes.len() {
+            return (heard, id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_reaches_the_client_once_whichever_nodes_have_its_session() {
+    let Some((redis, prefix)) = shared("changes of sessions of many nodes") else {
+        return;
+    };
+    let server = || {
+        let server = Server::new("shop", "1").logging().subscriptions();
+        server.resource(Resource::text(WATCHED, "status", "fine"))
+    };
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        nodes.push(Node::start(redis, &prefix, server()).await);
+    }
+    let stranger = Node::start(redis, &prefix, server()).await;
+    let session = Session::open(&nodes[0], json!({})).await;
+    let params = json!({"uri": WATCHED});
+    let subscribe =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params});
+    let subscribed = session.post(&nodes[0], &subscribe).await;
+    assert_eq!(subscribed.status(), StatusCode::OK);
+    for node in &nodes {
+        session.ping(node).await;
+    }
+    let update = |node: &Node| {
+        let mcp = node.mcp.clone();
+        let runtime = node.runtime.as_ref().unwrap();
+        runtime.spawn(async move { mcp.resource_updated(WATCHED) })
+    };
+    // While nobody listens, of a node that does not have the session.
+    update(&stranger).await.unwrap();
+    sleep(Duration::from_millis(500)).await;
+    let mut events = session.get(&nodes[1], None).await;
+    let all: Vec<_> = nodes.iter().collect();
+    assert_eq!(heard(&mut events, &all).await.0, [WATCHED]);
+    for node in nodes.iter().chain([&stranger]) {
+        update(node).await.unwrap();
+        assert_eq!(heard(&mut events, &all).await.0, [WATCHED]);
+    }
+    // The node where the client listens is killed while there is a change.
+    update(&stranger).await.unwrap();
+    let (told, last) = heard(&mut events, &all).await;
+    assert_eq!(told, [WATCHED]);
+    update(&stranger).await.unwrap();
+    nodes[1].kill();
+    let mut events = session.get(&nodes[2], Some(&last)).await;
+    let left = [&nodes[0], &nodes[2]];
+    assert_eq!(heard(&mut events, &left).await.0, [WATCHED]);
 }
 
 /// How many scripts have run.

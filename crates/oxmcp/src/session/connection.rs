@@ -65,6 +65,9 @@ pub(crate) struct Connection {
     last_error: AtomicI64,
     /// Whether nothing more is taken from the peer for now.
     held: AtomicBool,
+    /// Whether other nodes notify the same client, too.
+    #[cfg(feature = "http-server")]
+    is_shared: AtomicBool,
     /// Its end; see `driver/shutdown.rs`.
     pub(in crate::session) shutdown: Shutdown,
     /// The first line from the peer that was no message: it often says why nothing works.
@@ -166,6 +169,8 @@ impl Connection {
             runtime: Handle::current(),
             last_error: AtomicI64::new(0),
             held: AtomicBool::new(false),
+            #[cfg(feature = "http-server")]
+            is_shared: AtomicBool::new(false),
             shutdown: Shutdown::default(),
             stray_line: Mutex::default(),
             limits,
@@ -184,6 +189,21 @@ impl Connection {
     /// The part that all branches share: the trunk.
     pub(in crate::session) fn shared(&self) -> &Self {
         self.trunk.as_deref().unwrap_or(self)
+    }
+
+    /// Other nodes notify the same client, too, from here on.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn note_shared(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether other nodes notify the same client, too.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_shared(&self) -> bool {
+        #[cfg(feature = "http-server")]
+        return self.is_shared.load(Ordering::Relaxed);
+        #[cfg(not(feature = "http-server"))]
+        false
     }
 
     /// The calls of this side that wait for an answer.

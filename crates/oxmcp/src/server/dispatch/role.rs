@@ -218,7 +218,7 @@ impl ServerRole {
         self.server.features().retain_visible(&mut topics.uris, || {
             self.watched.context(connection, client)
         });
-        topics
+        topics.due_as(changed)
     }
 
     /// Whether the session or a subscription watches a resource.

@@ -1,18 +1,27 @@
 //! Bus of changes, by which the nodes of a server tell each other what clients are to be notified of.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     hash::{BuildHasher, RandomState},
     mem,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use oxmcp_protocol::SubscriptionFilter;
+use oxmcp_protocol::{
+    Notification, SubscriptionFilter,
+    method::{PromptListChanged, ResourceListChanged, ToolListChanged},
+};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Topics;
+use super::{
+    Topics,
+    topics::{Change, LISTS},
+};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -32,13 +41,14 @@ const MAX_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct News {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    pub(super) uris: BTreeSet<String>,
+    /// The lists, by their notifications, each with the number of its last change.
+    lists: BTreeMap<String, u64>,
+    uris: BTreeMap<String, u64>,
     pub(super) published: BTreeSet<Published>,
     /// Whether anything may have changed.
     pub(super) all: bool,
+    /// The number of the last change.
+    pub(super) last: u64,
     /// The bytes of what is named.
     #[serde(skip)]
     bytes: usize,
@@ -48,61 +58,77 @@ pub(super) struct News {
 pub(super) type Published = (String, String);
 
 impl News {
-    pub(super) fn add(&mut self, topics: &Topics) {
-        self.tools |= topics.lists.tools_list_changed;
-        self.prompts |= topics.lists.prompts_list_changed;
-        self.resources |= topics.lists.resources_list_changed;
+    /// Adds the change of this number.
+    pub(super) fn add(&mut self, topics: &Topics, number: u64) {
+        for (name, _) in LISTS.into_iter().filter(|(_, has)| has(&topics.lists)) {
+            self.add_list(name.to_owned(), number);
+        }
         for uri in &topics.uris {
-            if self.uris.insert(uri.to_string()) {
-                self.name(uri.len());
-            }
+            self.add_uri(uri.to_string(), number);
         }
     }
 
-    pub(super) fn publish(&mut self, (key, value): Published) {
+    fn add_list(&mut self, name: String, number: u64) {
+        let last = self.lists.entry(name).or_default();
+        *last = number.max(*last);
+        self.name(0, number);
+    }
+
+    fn add_uri(&mut self, uri: String, number: u64) {
+        let bytes = uri.len();
+        let before = self.uris.get(&uri).copied();
+        let last = number.max(before.unwrap_or_default());
+        self.uris.insert(uri, last);
+        self.name(if before.is_none() { bytes } else { 0 }, number);
+    }
+
+    /// Adds what an extension has published, the change of this number.
+    pub(super) fn publish(&mut self, (key, value): Published, number: u64) {
         let bytes = key.len() + value.len();
-        if self.published.insert((key, value)) {
-            self.name(bytes);
-        }
+        let is_new = self.published.insert((key, value));
+        self.name(if is_new { bytes } else { 0 }, number);
     }
 
     /// Adds what could not be told.
     pub(super) fn merge(&mut self, other: Self) {
-        let (all, published) = (other.all, other.published.clone());
-        self.add(&other.topics());
-        for it in published {
-            self.publish(it);
+        for (name, number) in other.lists {
+            self.add_list(name, number);
         }
-        if all {
-            self.tell_all();
+        for (uri, number) in other.uris {
+            self.add_uri(uri, number);
         }
+        for published in other.published {
+            self.publish(published, other.last);
+        }
+        self.all |= other.all;
+        self.name(0, other.last);
     }
 
-    fn name(&mut self, bytes: usize) {
+    fn name(&mut self, bytes: usize, number: u64) {
         self.bytes += bytes;
+        self.last = number.max(self.last);
         let named = self.uris.len() + self.published.len();
         if self.all || named > MAX_NAMED || self.bytes > MAX_BYTES {
-            self.tell_all();
+            *self = Self {
+                all: true,
+                last: self.last,
+                ..Self::default()
+            };
         }
     }
 
-    fn tell_all(&mut self) {
-        *self = Self {
-            all: true,
-            ..Self::default()
-        };
-    }
-
-    /// The lists and resources.
-    pub(super) fn topics(self) -> Topics {
+    /// The lists and resources, which have changed at this node.
+    pub(super) fn topics(self, node: u64) -> Topics {
+        let has = |name| self.lists.contains_key(name);
         let lists = SubscriptionFilter::default()
-            .with_tools_list_changed(self.tools)
-            .with_prompts_list_changed(self.prompts)
-            .with_resources_list_changed(self.resources);
-        Topics {
-            lists,
-            uris: self.uris.into_iter().map(Into::into).collect(),
+            .with_tools_list_changed(has(ToolListChanged::NAME))
+            .with_prompts_list_changed(has(PromptListChanged::NAME))
+            .with_resources_list_changed(has(ResourceListChanged::NAME));
+        let mut topics = Topics::new(lists, self.uris.keys().map(String::as_str));
+        for (topic, number) in self.lists.into_iter().chain(self.uris) {
+            topics.note_change(topic.into(), Change { node, number });
         }
+        topics
     }
 }
 
@@ -118,7 +144,11 @@ struct Message {
 
 /// What a node hears.
 pub(super) enum Heard {
-    News(News),
+    News {
+        /// Whose news it is.
+        node: u64,
+        news: News,
+    },
     /// Messages may have been lost.
     Gap,
 }
@@ -178,8 +208,10 @@ impl ChangeBus {
             });
             others.map(|(_, it)| Arc::clone(&it.hears)).collect()
         };
+        let Message { node, news, .. } = message;
         for hears in hearers {
-            hears(Heard::News(message.news.clone()));
+            let news = news.clone();
+            hears(Heard::News { node, news });
         }
     }
 
@@ -201,6 +233,8 @@ pub(crate) struct BusMember {
     pub(super) bus: Arc<ChangeBus>,
     /// A name that no other server has, be it of the same name.
     node: u64,
+    /// How many changes there have been.
+    changes: AtomicU64,
     /// What is to be told.
     pub(super) untold: Arc<Worklist<News>>,
     /// What is to be published here.
@@ -212,8 +246,17 @@ impl BusMember {
         Self {
             bus: Arc::clone(bus),
             node: RandomState::new().hash_one(()),
+            changes: AtomicU64::new(0),
             untold: Arc::default(),
             unpublished: Arc::default(),
+        }
+    }
+
+    /// The next change here.
+    pub(super) fn next_change(&self) -> Change {
+        Change {
+            node: self.node,
+            number: self.changes.fetch_add(1, Ordering::Relaxed) + 1,
         }
     }
 
@@ -307,21 +350,49 @@ mod tests {
 
     #[test]
     fn a_message_that_would_name_too_much_says_that_anything_may_have_changed() {
+        let last = 1 + MAX_NAMED as u64;
         let mut many = News::default();
-        for number in 0..=MAX_NAMED {
+        for number in 1..=last {
             assert!(!many.all);
-            many.add(&Topics::of_resource(&format!("test://{number}")));
+            many.add(&Topics::of_resource(&format!("test://{number}")), number);
         }
         let mut long = News::default();
-        long.add(&Topics::of_resource(&"x".repeat(MAX_BYTES + 1)));
+        long.add(&Topics::of_resource(&"x".repeat(MAX_BYTES + 1)), 2);
         let mut merged = News::default();
-        merged.add(&Topics::of_resource("test://a"));
+        merged.add(&Topics::of_resource("test://a"), last);
         merged.merge(long.clone());
-        for mut news in [many, long, merged] {
-            assert!(news.all && news.uris.is_empty());
-            news.publish(("key".to_owned(), "1".to_owned()));
-            assert!(news.all && news.published.is_empty());
+        for (mut news, number) in [(many, last), (long, 2), (merged, last)] {
+            let all = |last| News {
+                all: true,
+                last,
+                ..News::default()
+            };
+            assert_eq!(news, all(number), "nothing is named");
+            news.publish(("key".to_owned(), "1".to_owned()), last + 1);
+            assert_eq!(news, all(last + 1));
         }
+    }
+
+    #[test]
+    fn news_say_which_change_of_each_topic_is_the_last() {
+        let mut lists = Topics::default();
+        lists.lists.prompts_list_changed = true;
+        let mut news = News::default();
+        news.add(&Topics::of_resource("test://a"), 1);
+        news.add(&lists, 2);
+        let mut later = News::default();
+        later.add(&Topics::of_resource("test://a"), 3);
+        later.merge(news);
+        let text = serde_json::to_vec(&later).unwrap();
+        let topics = serde_json::from_slice::<News>(&text).unwrap().topics(15);
+        let lists = (
+            topics.lists.prompts_list_changed,
+            topics.lists.tools_list_changed,
+        );
+        assert_eq!(lists, (true, false));
+        let changes = |topic| topics.changes_of(topic);
+        assert_eq!(changes("test://a").as_deref(), Some("f.3"));
+        assert_eq!(changes(PromptListChanged::NAME).as_deref(), Some("f.2"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use tokio::{task::consume_budget, time::sleep};
 use super::{
     Topics,
     listens::log_unsent,
-    topics::DueSender,
-    written_changes::{LISTS, Message, WrittenChanges, send},
+    topics::{DueSender, LISTS},
+    written_changes::{Message, WrittenChanges, send},
 };
 use crate::{
     server::{dispatch::ServerRole, server::Server, session::ServerSession},
@@ -29,7 +29,7 @@ impl Server {
     pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
         let topics = topics.into();
         #[cfg(feature = "http-server")]
-        self.tell_nodes(|news| news.add(&topics));
+        let topics = self.share(topics);
         self.tell(topics);
     }
 
@@ -98,15 +98,23 @@ pub(super) fn notify_session(session: ServerSession, topics: Topics) {
 
 /// Notifies one client, in its turn.
 pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
-    let Topics { lists, uris } = changed;
-    for (name, _) in LISTS.into_iter().filter(|(_, has)| has(lists)) {
+    let meta = |topic: &str| {
+        let mut meta = meta.clone();
+        if connection.is_shared()
+            && let Some(changes) = changed.changes_of(topic)
+        {
+            meta.insert(Meta::CHANGES, changes);
+        }
+        meta
+    };
+    for (name, _) in LISTS.into_iter().filter(|(_, has)| has(&changed.lists)) {
         let mut params = NotificationParams::default();
-        params.meta = meta.clone();
+        params.meta = meta(name);
         log_unsent(connection.notify(name, params).await);
     }
-    for uri in uris {
+    for uri in &changed.uris {
         let mut params = ResourceUpdatedParams::new(&**uri);
-        params.meta = meta.clone();
+        params.meta = meta(uri);
         log_unsent(connection.notify(ResourceUpdated::NAME, params).await);
     }
 }

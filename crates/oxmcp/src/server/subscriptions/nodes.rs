@@ -11,6 +11,7 @@ use super::{
     change_bus::{BusMember, ChangeBus, Heard, News, Published},
     changes::{COALESCED, notify_session},
     listens::Event,
+    topics::Change,
 };
 use crate::{
     logged::Logged,
@@ -78,14 +79,22 @@ impl Server {
         member.bus.subscribe(&runtime);
     }
 
-    /// Tells other nodes what has changed, soon.
-    pub(super) fn tell_nodes(&self, add: impl FnOnce(&mut News)) {
-        let (Some(member), Some(runtime)) = (self.bus_member().get(), self.changes().runtime())
-        else {
-            return;
-        };
-        let Some(mut duty) = member.untold.add(add) else {
-            return;
+    /// Tells other nodes that these have changed, soon. Returns them with the change that others hear of.
+    pub(super) fn share(&self, topics: Topics) -> Topics {
+        match self.tell_nodes(|news, number| news.add(&topics, number)) {
+            Some(change) => topics.due_to(change),
+            None => topics,
+        }
+    }
+
+    /// Tells other nodes of a change, soon, to which `add` gives its number. `None` where there are no others.
+    pub(super) fn tell_nodes(&self, add: impl FnOnce(&mut News, u64)) -> Option<Change> {
+        let member = self.bus_member().get()?;
+        let runtime = self.changes().runtime()?;
+        let change = member.next_change();
+        let duty = member.untold.add(|news| add(news, change.number));
+        let Some(mut duty) = duty else {
+            return Some(change);
         };
         let server = self.downgrade();
         spawn_on(&runtime, async move {
@@ -97,18 +106,25 @@ impl Server {
                 }
             }
         });
+        Some(change)
     }
 
     fn hear(self, heard: Heard) {
         match heard {
-            Heard::Gap | Heard::News(News { all: true, .. }) => {
-                spawn(async move { tell_everything(&self).await });
+            Heard::Gap => {
+                if let Some(change) = self.bus_member().get().map(BusMember::next_change) {
+                    spawn(async move { tell_everything(&self, change).await });
+                }
             }
-            Heard::News(mut news) => {
+            Heard::News { node, news } if news.all => {
+                let number = news.last;
+                spawn(async move { tell_everything(&self, Change { node, number }).await });
+            }
+            Heard::News { node, mut news } => {
                 let published = std::mem::take(&mut news.published);
                 let published = published.into_iter().filter(|it| self.is_listened_to(it));
                 self.republish(published.collect());
-                self.tell(news.topics());
+                self.tell(news.topics(node));
             }
         }
     }
@@ -180,8 +196,8 @@ async fn tell(server: &WeakServer, news: &News) -> bool {
     .is_ok()
 }
 
-/// Notifies all clients of all that they are to be notified of: anything may have changed.
-async fn tell_everything(server: &Server) {
+/// Notifies all clients of all that they are to be notified of: anything may have changed, by this.
+async fn tell_everything(server: &Server, change: Change) {
     let mut published = server.listens().add_all().await;
     for session in server.sessions() {
         consume_budget().await;
@@ -191,8 +207,8 @@ async fn tell_everything(server: &Server) {
             .with_tools_list_changed(true)
             .with_prompts_list_changed(true)
             .with_resources_list_changed(true);
-        let uris = role.watched.uris().into_iter().map(Into::into).collect();
-        let topics = role.topics(session.connection(), &Topics { lists, uris });
+        let all = Topics::new(lists, role.watched.uris()).due_to(change);
+        let topics = role.topics(session.connection(), &all);
         if !topics.is_empty() {
             notify_session(session, topics);
         }

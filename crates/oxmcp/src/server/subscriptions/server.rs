@@ -113,15 +113,18 @@ impl Server {
     #[doc(alias = "notifications/resources/updated")]
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         let uri = uri.as_ref();
+        let topics = Topics::of_resource(uri);
         #[cfg(feature = "http-server")]
-        if self.features().subscriptions.is_some() {
-            self.tell_nodes(|news| news.add(&Topics::of_resource(uri)));
-        }
+        let topics = if self.features().subscriptions.is_some() {
+            self.share(topics)
+        } else {
+            topics
+        };
         // Only what is watched is collected, so that it has the bounds of what is watched.
         let watched =
             self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
         if watched {
-            self.tell(Topics::of_resource(uri));
+            self.tell(topics);
         }
     }
 
@@ -172,7 +175,8 @@ impl Server {
         let event = Event::new(name, params);
         #[cfg(feature = "http-server")]
         if extensions.republished(key).is_some() {
-            self.tell_nodes(|news| news.publish((key.to_owned(), value.to_string())));
+            let published = (key.to_owned(), value.to_string());
+            self.tell_nodes(|news, number| news.publish(published, number));
         }
         self.publish_to_listens((key, &value), &event);
         for session in self.sessions() {

@@ -1,12 +1,40 @@
 //! Topics of notifications: sets of what has changed, or of what a client has subscribed to, and the changes that wait to be
 //! sent.
 
-use std::{collections::BTreeSet, mem, ops::Deref, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    ops::Deref,
+    sync::Arc,
+};
 
-use oxmcp_protocol::SubscriptionFilter;
+use oxmcp_protocol::{
+    Notification, SubscriptionFilter,
+    method::{PromptListChanged, ResourceListChanged, ToolListChanged},
+};
 use tokio::runtime::Handle;
 
 use crate::sync::Mutex;
+
+/// Whether a set of topics has a list.
+pub(super) type HasList = fn(&SubscriptionFilter) -> bool;
+
+/// The notification of each list, and whether a set of topics has it.
+pub(super) const LISTS: [(&str, HasList); 3] = [
+    (ToolListChanged::NAME, |lists| lists.tools_list_changed),
+    (PromptListChanged::NAME, |lists| lists.prompts_list_changed),
+    (ResourceListChanged::NAME, |lists| {
+        lists.resources_list_changed
+    }),
+];
+
+/// A change at a node. Others have other numbers.
+#[cfg(feature = "http-server")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) node: u64,
+    pub(super) number: u64,
+}
 
 /// Lists and resources that clients are notified of.
 #[derive(Clone, Debug, Default)]
@@ -15,22 +43,87 @@ pub(crate) struct Topics {
     pub(crate) lists: SubscriptionFilter,
     /// The resources, in the order in which they are sent.
     pub(crate) uris: BTreeSet<Arc<str>>,
+    /// What has made each of them due, where other nodes are told of that, too: of each node the number of the last change. By the
+    /// notification of a list, or the URI.
+    changes: BTreeMap<Arc<str>, BTreeMap<u64, u64>>,
 }
 
 impl Topics {
     /// A single resource.
     pub(crate) fn of_resource(uri: &str) -> Self {
         Self {
-            lists: SubscriptionFilter::default(),
             uris: BTreeSet::from([uri.into()]),
+            ..Self::default()
         }
+    }
+
+    /// These lists, and these resources.
+    #[cfg(feature = "http-server")]
+    pub(super) fn new(
+        lists: SubscriptionFilter,
+        uris: impl IntoIterator<Item = impl Into<Arc<str>>>,
+    ) -> Self {
+        Self {
+            lists,
+            uris: uris.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A change has made all of them due.
+    #[cfg(feature = "http-server")]
+    pub(super) fn due_to(mut self, change: Change) -> Self {
+        let lists = self.lists().map(Into::into);
+        let all: Vec<Arc<str>> = lists.chain(self.uris.iter().cloned()).collect();
+        for topic in all {
+            self.note_change(topic, change);
+        }
+        self
+    }
+
+    /// A change has made one of them due.
+    #[cfg(feature = "http-server")]
+    pub(super) fn note_change(&mut self, topic: Arc<str>, change: Change) {
+        self.note_changes(topic, [(change.node, change.number)]);
+    }
+
+    fn note_changes(&mut self, topic: Arc<str>, changes: impl IntoIterator<Item = (u64, u64)>) {
+        let known = self.changes.entry(topic).or_default();
+        for (node, number) in changes {
+            let last = known.entry(node).or_default();
+            *last = number.max(*last);
+        }
+    }
+
+    /// The same, made due by what has made others due.
+    pub(in crate::server) fn due_as(mut self, others: &Self) -> Self {
+        let is_list = |topic: &str| self.lists().any(|list| list == topic);
+        let changes = others.changes.iter();
+        let changes = changes.filter(|(topic, _)| self.uris.contains(*topic) || is_list(topic));
+        self.changes = changes
+            .map(|(topic, changes)| (Arc::clone(topic), changes.clone()))
+            .collect();
+        self
+    }
+
+    /// What has made a topic due, as a notification of it says: the same text for the same changes.
+    pub(super) fn changes_of(&self, topic: &str) -> Option<String> {
+        let changes = self.changes.get(topic)?.iter();
+        let changes = changes.map(|(node, number)| format!("{node:x}.{number}"));
+        Some(changes.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The notifications of the lists.
+    fn lists(&self) -> impl Iterator<Item = &'static str> {
+        let lists = LISTS.into_iter().filter(|(_, has)| has(&self.lists));
+        lists.map(|(name, _)| name)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.uris.is_empty()
     }
 
-    /// What is in both.
+    /// What is in both, whatever has made it due.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let (fewer, more) = if self.uris.len() < other.uris.len() {
             (self, other)
@@ -41,6 +134,7 @@ impl Topics {
         Self {
             lists: self.lists.and(&other.lists),
             uris: both.cloned().collect(),
+            ..Self::default()
         }
     }
 
@@ -48,6 +142,9 @@ impl Topics {
     pub(crate) fn merge(&mut self, mut other: Self) {
         self.lists.merge(other.lists);
         self.uris.append(&mut other.uris);
+        for (topic, changes) in other.changes {
+            self.note_changes(topic, changes);
+        }
     }
 }
 
@@ -57,6 +154,7 @@ impl From<SubscriptionFilter> for Topics {
         Self {
             lists,
             uris: uris.into_iter().map(Into::into).collect(),
+            ..Self::default()
         }
     }
 }
@@ -168,5 +266,28 @@ mod tests {
         one.merge(topics(&["c:"]));
         let uris: Vec<_> = one.uris.iter().map(|uri| &**uri).collect();
         assert_eq!(uris, ["a:", "b:", "c:"]);
+    }
+
+    #[cfg(feature = "http-server")]
+    #[test]
+    fn topics_say_what_has_made_each_of_them_due() {
+        let due = |topics: Topics, node, number| topics.due_to(Change { node, number });
+        let mut all = due(topics(&["a:", "b:"]), 10, 2);
+        all.merge(due(Topics::of_resource("a:"), 7, 1));
+        all.merge(due(Topics::of_resource("a:"), 10, 1));
+        all.merge(Topics::of_resource("c:"));
+        let changes = |topics: &Topics| {
+            ["a:", "b:", "c:", ToolListChanged::NAME].map(|topic| topics.changes_of(topic))
+        };
+        let [one, both] = ["a.2", "7.1 a.2"].map(|text| Some(text.to_owned()));
+        assert_eq!(
+            changes(&all),
+            [both.clone(), one.clone(), None, one.clone()]
+        );
+        // What a session is not told of is not kept for it.
+        let mut told = Topics::of_resource("a:").due_as(&all);
+        assert_eq!(changes(&told), [both.clone(), None, None, None]);
+        told.lists.tools_list_changed = true;
+        assert_eq!(changes(&told.due_as(&all)), [both, None, None, one]);
     }
 }

@@ -4,25 +4,15 @@ use std::collections::BTreeMap;
 
 use oxmcp_protocol::{
     Meta, Notification, NotificationParams, RequestId, ResourceUpdatedParams, SubscriptionFilter,
-    internal::write_notification,
-    method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
+    internal::write_notification, method::ResourceUpdated,
 };
 use serde::Serialize;
 
-use super::Topics;
+use super::{
+    Topics,
+    topics::{HasList, LISTS},
+};
 use crate::session::connection::Connection;
-
-/// Whether a set of topics has a list.
-type HasList = fn(&SubscriptionFilter) -> bool;
-
-/// The notification of each list, and whether a set of topics has it.
-pub(super) const LISTS: [(&str, HasList); 3] = [
-    (ToolListChanged::NAME, |lists| lists.tools_list_changed),
-    (PromptListChanged::NAME, |lists| lists.prompts_list_changed),
-    (ResourceListChanged::NAME, |lists| {
-        lists.resources_list_changed
-    }),
-];
 
 /// How many bytes of notifications a client is sent at once. Where there are more each waits for room.
 const MAX_AT_ONCE: usize = 16 << 10;
@@ -42,12 +32,19 @@ impl<'a> WrittenChanges<'a> {
         Self {
             changed,
             lists: lists
-                .map(|(name, has)| (has, Message::new(name, &NotificationParams::default())))
+                .map(|(name, has)| {
+                    let params = NotificationParams::default();
+                    (has, Message::new(name, &params, changed.changes_of(name)))
+                })
                 .collect(),
             uris: uris
                 .map(|uri| {
                     let params = ResourceUpdatedParams::new(&**uri);
-                    (&**uri, Message::new(ResourceUpdated::NAME, &params))
+                    let changes = changed.changes_of(uri);
+                    (
+                        &**uri,
+                        Message::new(ResourceUpdated::NAME, &params, changes),
+                    )
                 })
                 .collect(),
         }
@@ -97,9 +94,10 @@ pub(super) fn send(
     if connection.role().outgoing().is_some() || !are_few(messages, subscription) {
         return false;
     }
+    let is_shared = connection.is_shared();
     connection.outbox.append_if_room(|out| {
         for message in messages {
-            message.write(out, subscription);
+            message.write(out, subscription, is_shared);
         }
     })
 }
@@ -107,35 +105,52 @@ pub(super) fn send(
 /// Whether these can be sent at once.
 fn are_few(messages: &[&Message], subscription: Option<&RequestId>) -> bool {
     let id = subscription.and_then(RequestId::as_str).map_or(0, str::len);
-    let mut lengths = messages.iter().map(|message| message.0.len() + id);
+    let mut lengths = messages.iter().map(|message| message.length() + id);
     lengths.try_fold(MAX_AT_ONCE, usize::checked_sub).is_some()
 }
 
-/// A notification as a line, with nothing in its `_meta`.
-pub(super) struct Message(Vec<u8>);
+/// A notification.
+pub(super) struct Message {
+    /// It as a line, with nothing in its `_meta`.
+    line: Vec<u8>,
+    /// The changes that it tells of, where other nodes tell of them, too.
+    changes: Option<String>,
+}
 
 /// The end of such a line: that of its params, and its own.
 const END: &[u8] = b"}}\n";
 
 impl Message {
-    fn new(method: &str, params: &impl Serialize) -> Self {
+    fn new(method: &str, params: &impl Serialize, changes: Option<String>) -> Self {
         let mut line = Vec::new();
         write_notification(&mut line, method, params).expect("params of the protocol are JSON");
-        Self(line)
+        Self { line, changes }
     }
 
-    fn write(&self, out: &mut Vec<u8>, subscription: Option<&RequestId>) {
-        let (Some(id), Some(start)) = (subscription, self.0.strip_suffix(END)) else {
-            return out.extend_from_slice(&self.0);
-        };
+    fn length(&self) -> usize {
+        self.line.len() + self.changes.as_ref().map_or(0, String::len)
+    }
+
+    /// Writes it for a subscription, or for a client that other nodes may tell of the same changes.
+    fn write(&self, out: &mut Vec<u8>, subscription: Option<&RequestId>, is_shared: bool) {
+        match (subscription, &self.changes) {
+            (Some(id), _) => self.write_with(out, Meta::SUBSCRIPTION_ID, id),
+            (None, Some(changes)) if is_shared => self.write_with(out, Meta::CHANGES, changes),
+            _ => out.extend_from_slice(&self.line),
+        }
+    }
+
+    /// Writes it with this in its `_meta`.
+    fn write_with(&self, out: &mut Vec<u8>, key: &str, value: &impl Serialize) {
+        let start = self.line.strip_suffix(END).unwrap_or_default();
         out.extend_from_slice(start);
         if !start.ends_with(b"{") {
             out.push(b',');
         }
         out.extend_from_slice(br#""_meta":{""#);
-        out.extend_from_slice(Meta::SUBSCRIPTION_ID.as_bytes());
+        out.extend_from_slice(key.as_bytes());
         out.extend_from_slice(br#"":"#);
-        serde_json::to_writer(&mut *out, id).expect("an id is JSON, and a buffer takes it");
+        serde_json::to_writer(&mut *out, value).expect("it is JSON, and a buffer takes it");
         out.push(b'}');
         out.extend_from_slice(END);
     }
@@ -143,7 +158,41 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
+    use oxmcp_protocol::method::ToolListChanged;
+
     use super::*;
+    #[cfg(feature = "http-server")]
+    use crate::server::subscriptions::topics::Change;
+
+    #[cfg(feature = "http-server")]
+    #[test]
+    fn a_client_that_others_notify_is_told_which_change_it_was() {
+        let (node, number) = (15, 2);
+        let mut topics = Topics::of_resource("app://a");
+        topics.lists.tools_list_changed = true;
+        let changed = topics.clone().due_to(Change { node, number });
+        let written = WrittenChanges::new(&changed);
+        for is_shared in [false, true] {
+            let (mut list, mut resource) = (
+                NotificationParams::default(),
+                ResourceUpdatedParams::new("app://a"),
+            );
+            if is_shared {
+                list.meta.insert(Meta::CHANGES, "f.2");
+                resource.meta.insert(Meta::CHANGES, "f.2");
+            }
+            let (mut expected, mut out) = (Vec::new(), Vec::new());
+            write_notification(&mut expected, ToolListChanged::NAME, &list).unwrap();
+            write_notification(&mut expected, ResourceUpdated::NAME, &resource).unwrap();
+            for message in written.of(&topics) {
+                message.write(&mut out, None, is_shared);
+            }
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                String::from_utf8_lossy(&expected)
+            );
+        }
+    }
 
     /// What is written once must be what would be written for each.
     #[test]
@@ -170,7 +219,7 @@ mod tests {
                 topics.merge(Topics::of_resource(more));
                 let mut out = Vec::new();
                 for message in written.of(&topics) {
-                    message.write(&mut out, id);
+                    message.write(&mut out, id, true);
                 }
                 assert_eq!(
                     String::from_utf8(out).unwrap(),

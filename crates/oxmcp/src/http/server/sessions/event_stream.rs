@@ -12,7 +12,7 @@ use super::{
     nodes::{Follower, Standing},
     persistence::log,
     session::{Session, SessionGuard},
-    stored_events::{Record, encode as encode_replayed},
+    stored_events::{Opening, Record, encode as encode_replayed},
     stream_writer::{Place, StreamWriter, Written},
     streams::{Purpose, REPLAYED, Reader, Readers, stream_response},
 };
@@ -109,8 +109,8 @@ struct EventStream {
     standing: Option<Box<Standing>>,
     /// Whether the client knows events without data.
     has_empty: bool,
-    /// What is stored before all else, as a line.
-    opening: Option<Vec<u8>>,
+    /// What is stored before all else.
+    opening: Option<Opening>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
     /// The endpoint, where the session is saved once all is sent.
@@ -188,7 +188,7 @@ impl EventStream {
             writer,
             standing: forwarder.map(|it| Box::new(Standing::new(it))),
             has_empty,
-            opening: start.requests.as_ref().map(Record::line),
+            opening: start.requests.as_ref().map(Opening::new),
             buffer: start.taken,
             saves: start.saves,
             unread_silences: 0,
@@ -257,7 +257,7 @@ impl EventStream {
             Input::NewReader(reader) => self.switch_to(reader),
             Input::Silence => {
                 self.keep_alive().await;
-                if self.standing.as_ref().is_some_and(|it| !it.is_taken()) {
+                if self.standing.as_mut().is_some_and(|it| it.is_left()) {
                     self.take_over(None).await;
                 }
             }
@@ -400,10 +400,9 @@ impl EventStream {
     /// stream.
     async fn send_taken(&mut self, ends: bool) -> bool {
         let mut taken = std::mem::take(&mut self.buffer);
-        if !taken.is_empty()
-            && let Some(opening) = self.opening.take()
-        {
-            taken.splice(0..0, opening);
+        if let Some(opening) = self.opening.as_mut().filter(|_| !taken.is_empty()) {
+            let opening = opening.before(&taken);
+            taken.splice(0..0, opening.into_iter().flatten());
         }
         let sent = self.send_lines(&taken, ends).await;
         self.buffer = taken;
@@ -419,7 +418,8 @@ impl EventStream {
             self.send_to_reader(out).await;
             return true;
         };
-        let written = writer.write(lines, ends).await;
+        let told = self.standing.as_mut().map(|it| &mut it.told);
+        let written = writer.write(lines, ends, told).await;
         self.send_written(written).await
     }
 
@@ -455,12 +455,13 @@ impl EventStream {
         let Some(writer) = self.writer.as_mut().filter(|_| self.has_empty) else {
             return false;
         };
-        if let Some(opening) = self.opening.take_if(|_| !is_followed) {
+        if let Some(opening) = &mut self.opening {
+            if is_followed {
+                // It is stored with that.
+                return false;
+            }
+            let opening = opening.before(b"").unwrap_or_default();
             return self.send_lines(&opening, false).await;
-        }
-        if self.opening.is_some() {
-            // It is stored with what follows.
-            return false;
         }
         let Some(index) = writer.write_empty().await else {
             return false;
@@ -516,8 +517,7 @@ impl EventStream {
 
     /// Whether other nodes do not know yet that all up to here was sent.
     fn is_unmarked(&self) -> bool {
-        let standing = self.standing.as_ref();
-        standing.is_some_and(|it| it.is_unmarked(self.sent))
+        (self.standing.as_ref()).is_some_and(|it| it.is_unmarked(self.sent))
     }
 
     /// Lets other nodes know that all was taken. Returns false where one of them has taken the stream.
@@ -543,6 +543,9 @@ impl EventStream {
         self.unread_silences = 0;
         self.sent = reader.seen;
         self.replay_after = Some(reader.seen);
+        if let Some(standing) = &mut self.standing {
+            standing.note_client();
+        }
     }
 
     /// Lets no new reader come here any more, unless one has come already.
@@ -577,6 +580,9 @@ impl EventStream {
         while let Some(mut seen) = self.replay_after
             && let Some(writer) = &self.writer
         {
+            if let Some(standing) = &mut self.standing {
+                standing.look_back(writer.place(), seen).await;
+            }
             let events = match writer.place().after(seen, REPLAYED).await {
                 Ok(Replay::Events { events, .. }) => events,
                 Ok(Replay::Lost) => return self.end_reader(),
@@ -589,7 +595,8 @@ impl EventStream {
                 self.replay_after = None;
                 return;
             }
-            let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty);
+            let told = self.standing.as_mut().map(|it| &mut it.told);
+            let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty, told);
             self.replay_after = Some(seen);
             self.sent = seen;
             if let Some(standing) = &mut self.standing {

@@ -188,7 +188,7 @@ impl Rest {
             if events.is_empty() {
                 return None;
             }
-            let out = encode(&rest.place.stream, &mut rest.seen, &events, true);
+            let out = encode(&rest.place.stream, &mut rest.seen, &events, true, None);
             Some((Bytes::from(out), (rest, None)))
         });
         response::events(ResponseBody::stream(rest))

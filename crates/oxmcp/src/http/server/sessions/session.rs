@@ -157,6 +157,7 @@ impl Session {
 
     /// Lets other nodes send what belongs to no request. Returns false where they did before.
     pub(super) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
+        self.connection.note_shared();
         self.forwarder.set(forwarder).is_ok()
     }
 

@@ -1,10 +1,12 @@
 //! Events as they are stored and sent: messages, and records between them, which clients do not see.
 
-use std::time::Duration;
+use std::{borrow::Cow, collections::HashMap, hash::BuildHasher, time::Duration};
 
 use bytes::Bytes;
-use oxmcp_protocol::RequestId;
+use memchr::{memchr_iter, memmem};
+use oxmcp_protocol::{Meta, RequestId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::http::server::event_encoding::EventWriter;
 
@@ -20,7 +22,7 @@ const RECORD: &[u8] = br#"{"oxmcp":"#;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Record {
-    /// The request that the stream answers: its first event.
+    /// The request that the stream answers: its first event, which is repeated, since a store drops what is old.
     Request(RequestId),
     /// Those of a batch.
     Batch(Vec<RequestId>),
@@ -54,8 +56,50 @@ impl Record {
     }
 }
 
-/// Appends an event as a client sees it: nothing of a record but an id to come back with, where its revision has such events.
-pub(super) fn write(out: &mut EventWriter<'_>, index: Option<u64>, data: &[u8], has_empty: bool) {
+/// After so many events, or bytes, it is repeated which requests a stream answers: a store that keeps 4096 events of it, or 4 MiB, has
+/// it still then.
+const REPEATED_AFTER: (usize, usize) = (2000, 1 << 20);
+
+/// The record of the requests that a stream answers.
+pub(super) struct Opening {
+    line: Vec<u8>,
+    /// How many events, and bytes, have followed since it was stored last. `None` before.
+    followed: Option<(usize, usize)>,
+}
+
+impl Opening {
+    pub(super) fn new(requests: &Record) -> Self {
+        Self {
+            line: requests.line(),
+            followed: None,
+        }
+    }
+
+    /// It as a line, if it is to be stored before these lines.
+    pub(super) fn before(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
+        let added = (memchr_iter(b'\n', lines).count(), lines.len());
+        let (events, bytes) = self.followed.unwrap_or(REPEATED_AFTER);
+        let is_due = events >= REPEATED_AFTER.0 || bytes >= REPEATED_AFTER.1;
+        let (events, bytes) = if is_due { (0, 0) } else { (events, bytes) };
+        self.followed = Some((events + added.0, bytes + added.1));
+        is_due.then(|| self.line.clone())
+    }
+}
+
+/// Appends an event as a client sees it: nothing of a record but an id to come back with, where its revision has such events, and
+/// nothing of a change that another event tells of.
+pub(super) fn write(
+    out: &mut EventWriter<'_>,
+    index: Option<u64>,
+    data: &[u8],
+    has_empty: bool,
+    told: Option<&mut ToldChanges>,
+) {
+    if let (Some(index), Some(told)) = (index, told)
+        && told.note(index, data)
+    {
+        return;
+    }
     if !data.is_empty() && !data.starts_with(RECORD) {
         return out.event(index, data);
     }
@@ -67,18 +111,90 @@ pub(super) fn write(out: &mut EventWriter<'_>, index: Option<u64>, data: &[u8], 
 }
 
 /// Encodes events that are sent again. `seen` counts them.
-pub(super) fn encode(stream: &str, seen: &mut u64, events: &[Bytes], has_empty: bool) -> Vec<u8> {
+pub(super) fn encode(
+    stream: &str,
+    seen: &mut u64,
+    events: &[Bytes],
+    has_empty: bool,
+    mut told: Option<&mut ToldChanges>,
+) -> Vec<u8> {
     let length = events.iter().map(Bytes::len).sum();
     let mut out = EventWriter::new(stream, events.len(), length);
     for data in events {
         *seen += 1;
-        write(&mut out, Some(*seen), data, has_empty);
+        let told = told.as_deref_mut();
+        write(&mut out, Some(*seen), data, has_empty, told);
     }
     out.finish()
 }
 
+/// How many notifications of changes a stream remembers: all that a store keeps of it by default.
+const MAX_TOLD: usize = 4096;
+
+/// The changes that a standing stream tells of: each node that has the session adds a notification, and the first is sent.
+#[derive(Default)]
+pub(super) struct ToldChanges {
+    /// By their hashes, the indexes of the first events that tell of them.
+    first: HashMap<u64, u64>,
+}
+
+/// A notification of changes, which are what is noted of it, and what it is about.
+#[derive(Deserialize)]
+struct ChangeNotification<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: ChangeParams<'a>,
+}
+
+#[derive(Deserialize)]
+struct ChangeParams<'a> {
+    #[serde(borrow)]
+    uri: Option<Cow<'a, str>>,
+    #[serde(rename = "_meta")]
+    meta: Meta,
+}
+
+impl ToldChanges {
+    /// Notes an event of the stream. Returns whether others before it tell of the same changes.
+    pub(super) fn note(&mut self, index: u64, data: &[u8]) -> bool {
+        // Few events are notifications of changes.
+        if memmem::find(data, Meta::CHANGES.as_bytes()).is_none() {
+            return false;
+        }
+        let Ok(notification) = serde_json::from_slice::<ChangeNotification<'_>>(data) else {
+            return false;
+        };
+        let ChangeNotification { method, params } = notification;
+        let changes = params.meta.get(Meta::CHANGES).and_then(Value::as_str);
+        let Some(changes) = changes else {
+            return false;
+        };
+        let mut is_told = true;
+        for change in changes.split(' ') {
+            let hash = self.first.hasher().hash_one((&method, &params.uri, change));
+            let first = self.first.entry(hash).or_insert(index);
+            *first = index.min(*first);
+            is_told &= *first < index;
+        }
+        if self.first.len() > MAX_TOLD {
+            let newest = self.first.values().copied().max().unwrap_or_default();
+            let oldest = newest.saturating_sub(MAX_TOLD as u64 / 2);
+            self.first.retain(|_, first| *first > oldest);
+        }
+        is_told
+    }
+
+    /// Forgets all, since no other node says more of that.
+    pub(super) fn clear(&mut self) {
+        self.first = HashMap::new();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -96,6 +212,52 @@ mod tests {
     }
 
     #[test]
+    fn the_requests_of_a_stream_are_said_first_and_now_and_then() {
+        let record = Record::Request(RequestId::from("1"));
+        let mut opening = Opening::new(&record);
+        let mut before = |lines: &[u8]| opening.before(lines);
+        assert_eq!(before(b""), Some(record.line()));
+        for lines in [
+            b"{}\n".repeat(REPEATED_AFTER.0),
+            vec![b'x'; REPEATED_AFTER.1],
+        ] {
+            assert_eq!(before(b"{}\n"), None);
+            assert_eq!(before(&lines), None);
+            assert_eq!(before(b"{}\n"), Some(record.line()));
+        }
+    }
+
+    #[test]
+    fn the_first_event_that_tells_of_a_change_is_sent() {
+        let updated = |uri: &str, changes: &str| {
+            let params = json!({"uri": uri, "_meta": {"com.example/a": 1, Meta::CHANGES: changes}});
+            let method = "notifications/resources/updated";
+            json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+        };
+        let mut told = ToldChanges::default();
+        let mut note = |index, data: &str| told.note(index, data.as_bytes());
+        assert!(!note(3, &updated("a:", "1.1 2.1")));
+        for (index, changes) in [(4, "1.1"), (5, "2.1"), (6, "2.1 1.1")] {
+            assert!(note(index, &updated("a:", changes)));
+        }
+        // Another change, another resource, and what is no notification of changes.
+        assert!(!note(7, &updated("a:", "2.1 1.2")));
+        assert!(!note(8, &updated("b:", "1.1")));
+        for _ in 0..2 {
+            let text = json!({"method": "a", "params": {"_meta": {}, "data": Meta::CHANGES}});
+            assert!(!note(9, &text.to_string()));
+        }
+        // What another node has added before, and a client that has not seen the first one yet.
+        assert!(!note(2, &updated("b:", "1.1")) && note(8, &updated("b:", "1.1")));
+        assert!(!note(3, &updated("a:", "1.1 2.1")) && note(4, &updated("a:", "1.1")));
+        for index in 10..10 + 3 * MAX_TOLD as u64 {
+            assert!(!note(index, &updated("c:", &index.to_string())));
+            assert!(note(index + 1, &updated("c:", &index.to_string())));
+        }
+        assert!(told.first.len() <= MAX_TOLD);
+    }
+
+    #[test]
     fn clients_see_messages_and_no_records() {
         let events = [
             Record::Opened.line().into(),
@@ -105,7 +267,7 @@ mod tests {
         ];
         let encoded = |has_empty| {
             let mut seen = 0;
-            let out = encode("s0", &mut seen, &events, has_empty);
+            let out = encode("s0", &mut seen, &events, has_empty, None);
             assert_eq!(seen, 4);
             String::from_utf8(out).unwrap()
         };

@@ -16,7 +16,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     persistence::log,
-    stored_events::{LEASE, RENEWAL, write},
+    stored_events::{LEASE, RENEWAL, Record, ToldChanges, write},
+    streams::REPLAYED,
 };
 use crate::{
     error::{Error, Result},
@@ -87,6 +88,40 @@ impl Place {
             .await
     }
 
+    /// Looks for a record among the events up to this one, the newest first. Returns it with the last event that may
+    /// be before it: where there is none, the one before all that are there.
+    pub(super) async fn find_back<T>(
+        &self,
+        mut from: u64,
+        wanted: impl Fn(Record) -> Option<T>,
+    ) -> Result<(Option<T>, u64)> {
+        let (mut step, mut grows) = (1, true);
+        while from > 0 {
+            let start = from.saturating_sub(step);
+            let count = usize::try_from(from - start).unwrap_or(REPLAYED);
+            match self.after(start, count).await? {
+                Replay::Events { events, .. } => {
+                    let mut newest_first = events.iter().rev();
+                    let found = newest_first.find_map(|event| wanted(Record::read(event)?));
+                    if found.is_some() {
+                        return Ok((found, from));
+                    }
+                    from = start;
+                    if grows {
+                        step = (step * 2).min(REPLAYED as u64);
+                    }
+                }
+                // What is older is gone.
+                Replay::Lost if step == 1 => break,
+                Replay::Lost => {
+                    step /= 2;
+                    grows = false;
+                }
+            }
+        }
+        Ok((None, from))
+    }
+
     pub(super) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
         let (session, stream) = (&self.session, &self.stream);
         self.store.claim(session, stream, claim, lasts).await
@@ -146,9 +181,14 @@ impl StreamWriter {
         }
     }
 
-    /// Stores messages, which are lines, and makes them events with the ids that they have got. The stream ends with them, if it
-    /// `ends`.
-    pub(super) async fn write(&mut self, lines: &[u8], ends: bool) -> Written {
+    /// Stores messages, which are lines, and makes them events with the ids that they have got, but for changes that were `told`.
+    /// The stream ends with them, if it `ends`.
+    pub(super) async fn write(
+        &mut self,
+        lines: &[u8],
+        ends: bool,
+        mut told: Option<&mut ToldChanges>,
+    ) -> Written {
         let count = memchr_iter(b'\n', lines).count();
         let name = Arc::clone(&self.place.stream);
         let mut out = EventWriter::new(&name, count, lines.len());
@@ -189,9 +229,10 @@ impl StreamWriter {
                     }
                 }
                 written.note(index);
-                write(&mut out, index, message, self.has_empty);
+                let told = told.as_deref_mut();
+                write(&mut out, index, message, self.has_empty, told);
                 if index.is_none() {
-                    write(&mut unkept, None, message, self.has_empty);
+                    write(&mut unkept, None, message, self.has_empty, None);
                 }
             }
         }

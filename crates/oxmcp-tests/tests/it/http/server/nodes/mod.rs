@@ -1,5 +1,6 @@
 //! Several nodes that serve the same sessions.
 
+mod changes;
 mod pair;
 mod questions;
 mod sessions;

@@ -1,6 +1,6 @@
 //! Streams that one node writes and another sends on.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
@@ -126,6 +126,28 @@ async fn the_stream_of_a_node_that_is_gone_ends_with_an_error() {
         is_error(&again, &json!(id));
         assert_eq!(again.len(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_beginning_the_store_has_dropped_ends_with_an_error_too() {
+    let many = Tool::new("many", "Report and wait", async |cx: RequestContext| {
+        for step in 1..=5000 {
+            cx.progress(step).await;
+        }
+        pending::<()>().await;
+    });
+    let limits = Limits::default().progress_burst(10_000);
+    let server = calculator().limits(limits).tool(many);
+    let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
+    let params = json!({"name": "many", "arguments": {}, "_meta": {"progressToken": "t"}});
+    let mut begun = Events::of(one.call(7, "tools/call", params).await);
+    let mut last = begun.next().await.unwrap();
+    while last.data["params"]["progress"] != 5000.0 {
+        last = begun.next().await.unwrap();
+    }
+    links[0].cut(true);
+    let rest = rest_of(other.resume(&last.id.unwrap()).await).await;
+    is_error(&rest, &json!(7));
 }
 
 #[tokio::test(start_paused = true)]

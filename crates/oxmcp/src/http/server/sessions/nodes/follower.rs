@@ -77,7 +77,8 @@ impl Follower {
                         self.was_told = false;
                         self.look = Instant::now() + LOOK;
                         let stream = &self.place.stream;
-                        return Some(encode(stream, &mut self.seen, &events, self.has_empty));
+                        let (seen, has_empty) = (&mut self.seen, self.has_empty);
+                        return Some(encode(stream, seen, &events, has_empty, None));
                     }
                     if !ended {
                         self.go_on().await?;
@@ -136,8 +137,7 @@ impl Follower {
             Some(last) => answered_ids(&last).collect(),
             None => Vec::new(),
         };
-        let first = self.event(1).await?;
-        match first.as_deref().and_then(Record::read) {
+        match self.requests().await? {
             Some(Record::Request(id)) if !answered.contains(&id) => {
                 let mut line = Vec::new();
                 write_error(&mut line, Some(&id), &lost());
@@ -153,6 +153,18 @@ impl Follower {
         }
         tracing::debug!("the node is gone that has written a stream, which is ended");
         Ok(self.place.append(end).await?.is_some())
+    }
+
+    /// The requests that the stream answers, as the writer has said first, and now and then.
+    async fn requests(&self) -> Result<Option<Record>> {
+        if let Some(first) = self.event(1).await? {
+            return Ok(Record::read(&first));
+        }
+        let newest = self.place.find_back(self.seen, |record| match record {
+            Record::Request(_) | Record::Batch(_) => Some(record),
+            Record::Opened | Record::Sent(_) => None,
+        });
+        Ok(newest.await?.0)
     }
 
     /// The event with this index, if it is there.

@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::{
     super::{
         persistence::log,
-        stored_events::Record,
+        stored_events::{Record, ToldChanges},
         stream_writer::{Place, StreamWriter},
         streams::REPLAYED,
     },
@@ -36,6 +36,10 @@ pub(in super::super) struct Standing {
     marked: u64,
     /// Whether a change was told last, though there was none.
     was_told: bool,
+    /// The changes of which the client is told.
+    pub(in super::super) told: ToldChanges,
+    /// Whether the client may have been told of others.
+    is_new: bool,
 }
 
 impl Standing {
@@ -47,6 +51,8 @@ impl Standing {
             watching: None,
             marked: 0,
             was_told: false,
+            told: ToldChanges::default(),
+            is_new: true,
         }
     }
 
@@ -60,6 +66,13 @@ impl Standing {
 
     pub(in super::super) fn is_taken(&self) -> bool {
         self.is_taken
+    }
+
+    /// Nothing has happened for a while. Returns whether the stream is still to be taken.
+    pub(in super::super) fn is_left(&mut self) -> bool {
+        // By now all nodes have told of what has changed.
+        self.told.clear();
+        !self.is_taken
     }
 
     /// Takes the stream from whoever has it. Returns the index of the last event that its client has seen, or of the last that any
@@ -77,7 +90,7 @@ impl Standing {
             if seen.is_some() {
                 return Ok(seen);
             }
-            let opened = writer.write(&Record::Opened.line(), false).await;
+            let opened = writer.write(&Record::Opened.line(), false, None).await;
             match opened.kept {
                 Some((index, _)) => last_sent(writer.place(), index).await.map(Some),
                 None => Ok(None),
@@ -86,6 +99,19 @@ impl Standing {
         let found = found.await.map_err(|error| log(Err(error))).ok().flatten();
         self.is_taken = found.is_some();
         found
+    }
+
+    /// A client has come that has seen the stream up to some event.
+    pub(in super::super) fn note_client(&mut self) {
+        self.is_new = true;
+    }
+
+    /// Looks which changes a client that has just come was told of, up to this event.
+    pub(in super::super) async fn look_back(&mut self, place: &Place, seen: u64) {
+        if !std::mem::take(&mut self.is_new) {
+            return;
+        }
+        look_back(&mut self.told, place, seen).await;
     }
 
     /// Waits until others may have added something after this event, or taken the stream. Cancel safe.
@@ -126,50 +152,53 @@ impl Drop for Standing {
     }
 }
 
-/// The last event before this one that is known to have been sent, or else the one before all that are there.
-async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
-    let mut from = opened.saturating_sub(1);
-    let (mut step, mut grows) = (1, true);
-    while from > 0 {
-        let start = from.saturating_sub(step);
-        let count = usize::try_from(from - start).unwrap_or(REPLAYED);
-        match place.after(start, count).await? {
-            Replay::Events { events, .. } => {
-                let mut newest_first = events.iter().rev();
-                let sent = newest_first.find_map(|event| match Record::read(event) {
-                    Some(Record::Sent(index)) => Some(index),
-                    _ => None,
-                });
-                if let Some(sent) = sent {
-                    return Ok(sent.min(from));
+/// Notes of which changes the last events up to this one tell.
+async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
+    let mut count = if seen > 0 { REPLAYED } else { 0 };
+    while count > 0 {
+        let before = seen.saturating_sub(count as u64);
+        match place.after(before, count).await {
+            Ok(Replay::Events { events, .. }) => {
+                for (index, event) in (before + 1..=seen).zip(&events) {
+                    told.note(index, event);
                 }
-                from = start;
-                if grows {
-                    step = (step * 2).min(REPLAYED as u64);
-                }
+                return;
             }
-            // What is older is gone.
-            Replay::Lost if step == 1 => break,
-            Replay::Lost => {
-                step /= 2;
-                grows = false;
-            }
+            // Not so much is there any more.
+            Ok(Replay::Lost) => count /= 2,
+            Err(error) => return log(Err(error)),
         }
     }
-    Ok(from)
+}
+
+/// The last event before this one that is known to have been sent, or else the one before all that are there.
+async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
+    let sent = place.find_back(opened.saturating_sub(1), |record| match record {
+        Record::Sent(index) => Some(index),
+        _ => None,
+    });
+    let (sent, last) = sent.await?;
+    Ok(sent.unwrap_or(last).min(last))
 }
 
 #[cfg(test)]
 mod tests {
+    use oxmcp_protocol::Meta;
+    use serde_json::json;
+
     use super::*;
     use crate::store::{EventBatch, MemoryEventStore, StreamWrite, any_event_store};
 
-    async fn found(store: MemoryEventStore, before: usize, sent: Option<u64>, after: usize) -> u64 {
-        let place = Place {
+    fn place(store: MemoryEventStore) -> Place {
+        Place {
             store: any_event_store(store),
             session: "a".into(),
             stream: "s0".into(),
-        };
+        }
+    }
+
+    async fn found(store: MemoryEventStore, before: usize, sent: Option<u64>, after: usize) -> u64 {
+        let place = place(store);
         let messages = |count| vec!["{}\n"; count].concat().into_bytes();
         let mark = sent.map_or_else(Vec::new, |sent| Record::Sent(sent).line());
         for lines in [messages(before), mark, messages(after)] {
@@ -194,6 +223,27 @@ mod tests {
         for left in [1, 2, 3, 7, 64, 100] {
             let bounded = store().max_stream_events(left);
             assert_eq!(found(bounded, 10, Some(10), 150).await, 161 - left as u64);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_comes_was_told_of_the_last_changes() {
+        let change = |number: u64| {
+            let meta = json!({Meta::CHANGES: format!("1.{number}")});
+            let method = "notifications/tools/list_changed";
+            json!({"jsonrpc": "2.0", "method": method, "params": {"_meta": meta}}).to_string()
+        };
+        for (kept, known) in [(1, 16..16), (10, 12..16), (4096, 1..16)] {
+            let place = place(MemoryEventStore::new().max_stream_events(kept));
+            let events = (1..=20).map(change);
+            let write = StreamWrite::new(EventBatch::from_iter(events));
+            place.append(write).await.unwrap();
+            let mut told = ToldChanges::default();
+            look_back(&mut told, &place, 15).await;
+            for number in 1..=20 {
+                let is_told = told.note(21, change(number).as_bytes());
+                assert_eq!(is_told, known.contains(&number), "{number} {kept}");
+            }
         }
     }
 }
