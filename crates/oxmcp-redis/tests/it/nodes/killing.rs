@@ -28,7 +28,13 @@ use crate::server::{Server, shared};
 /// How long a call may take, whatever happens to the node that serves it.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// How many clients of each kind call at once.
+/// How many calls a run makes at least. The two runs make twice as many.
+const CALLS: usize = 1000;
+
+/// How long a run may take that does not get to so many calls: many times what the slowest machine needs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How many clients of each revision call at once.
 const CLIENTS: usize = 4;
 
 /// Numbers by chance, the same for a seed.
@@ -43,7 +49,7 @@ impl Chance {
     }
 }
 
-/// How long it runs: `OXMCP_SOAK_SECONDS`, or a minute.
+/// How long both runs take at least: `OXMCP_SOAK_SECONDS`, or a minute.
 fn duration() -> Duration {
     let seconds = env::var("OXMCP_SOAK_SECONDS").ok();
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(60))
@@ -56,6 +62,8 @@ struct Outcomes {
     errors: BTreeMap<String, usize>,
     /// The calls that were answered.
     answered: HashMap<String, Duration>,
+    /// The calls whose error says that nothing was done.
+    unserved: Vec<String>,
     wrong: Vec<String>,
 }
 
@@ -87,14 +95,15 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     };
     let outcomes = Arc::new(Mutex::new(Outcomes::default()));
     let made = Arc::new(AtomicUsize::new(0));
-    let ends = Instant::now() + lasts;
-    let clients = (0..CLIENTS).flat_map(|_| KINDS).enumerate();
-    let clients = clients.map(|(number, kind)| {
+    let begun = Instant::now();
+    let ends = begun + lasts;
+    let clients = (0..CLIENTS).flat_map(|_| REVISIONS).enumerate();
+    let clients = clients.map(|(number, revision)| {
         let chance = Chance(seed ^ (number as u64 + 1) << 32);
         let client = Customer {
             url: proxy.url(),
             number,
-            kind,
+            revision,
             outcomes: Arc::clone(&outcomes),
             made: Arc::clone(&made),
         };
@@ -107,15 +116,21 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     let kills = killer.join().unwrap();
     let done: HashMap<_, _> = ledger.entries().await.into_iter().collect();
     let outcomes = outcomes.lock().unwrap();
+    let made = made.load(Ordering::Relaxed);
     let slowest = outcomes.answered.values().max();
     println!(
-        "{} calls, {} answered (the slowest within {slowest:?}), {kills} kills, errors: {:#?}",
-        made.load(Ordering::Relaxed),
+        "{made} calls within {:?}, {} answered (the slowest within {slowest:?}), {} certainly not done, {kills} kills, errors: {:#?}",
+        begun.elapsed(),
         outcomes.answered.len(),
+        outcomes.unserved.len(),
         outcomes.errors
     );
     assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+    assert!(made >= CALLS, "{made} calls within {PATIENCE:?}");
     assert!(kills > 0 && outcomes.answered.len() > 20 * kills);
+    for call in &outcomes.unserved {
+        assert!(!done.contains_key(call), "{call} was said not to be done");
+    }
     for (entry, times) in &done {
         assert_eq!(*times, 1, "{entry} was done more than once");
     }
@@ -146,28 +161,20 @@ fn kill(mut nodes: Vec<Node>, mut chance: Chance, is_over: &AtomicBool) -> usize
     }
 }
 
-/// What clients call, in which revision.
-#[derive(Clone, Copy)]
-struct Kind {
-    revision: Revision,
-    tools: &'static [&'static str],
-}
-
-const KINDS: [Kind; 2] = [
-    Kind {
-        revision: Revision::V2026_07_28,
-        tools: &["plain", "streamed", "asked"],
-    },
-    Kind {
-        revision: Revision::V2025_11_25,
-        tools: &["plain"],
-    },
+/// What clients speak.
+const REVISIONS: [Revision; 3] = [
+    Revision::V2026_07_28,
+    Revision::V2025_11_25,
+    // Streams have no event before the first message, so that not all can be resumed.
+    Revision::V2025_06_18,
 ];
+
+const TOOLS: [&str; 3] = ["plain", "streamed", "asked"];
 
 struct Customer {
     url: String,
     number: usize,
-    kind: Kind,
+    revision: Revision,
     outcomes: Arc<Mutex<Outcomes>>,
     made: Arc<AtomicUsize>,
 }
@@ -176,21 +183,27 @@ impl Customer {
     async fn call_until(self, ends: Instant, mut chance: Chance) {
         let mut session = None;
         let mut call = 0;
-        while Instant::now() < ends {
+        let has_time = || Instant::now() < ends;
+        let has_calls = || self.made.load(Ordering::Relaxed) < CALLS;
+        let gives_up = ends + PATIENCE;
+        while has_time() || has_calls() && Instant::now() < gives_up {
             call += 1;
             let open = match session.take() {
                 Some(open) => open,
-                None => match connect(&self.url, self.kind.revision).await {
-                    Ok(open) => open,
-                    Err(error) => {
-                        self.note_error("connect", &error, Duration::ZERO);
-                        continue;
+                None => {
+                    let begun = Instant::now();
+                    match connect(&self.url, self.revision).await {
+                        Ok(open) => open,
+                        Err(error) => {
+                            self.note_error("connect", None, &error, begun.elapsed());
+                            continue;
+                        }
                     }
-                },
+                }
             };
-            let turn = usize::try_from(chance.below(self.kind.tools.len() as u64)).unwrap();
+            let turn = usize::try_from(chance.below(TOOLS.len() as u64)).unwrap();
             let id = format!("{}-{call}", self.number);
-            if self.call(&open, self.kind.tools[turn], &id).await {
+            if self.call(&open, TOOLS[turn], &id).await {
                 session = Some(open);
             }
             sleep(Duration::from_millis(chance.below(60))).await;
@@ -214,7 +227,7 @@ impl Customer {
             }
             Ok(Ok(answer)) => wrong(format!("{tool} {id} was answered {answer:?}")),
             Ok(Err(error)) => {
-                self.note_error(tool, &error, took);
+                self.note_error(tool, Some(id), &error, took);
                 return !error.is_closed();
             }
             Err(_) => return false,
@@ -222,18 +235,20 @@ impl Customer {
         true
     }
 
-    /// An error says whether the call may have been done: the server's own, a gateway's, which knows no more than that it got no
-    /// answer, and one of the connection, in words.
-    fn note_error(&self, what: &str, error: &Error, took: Duration) {
-        let text = format!("{} {what}: {error}", self.kind.revision);
+    /// An error says whether the call may have been done: the server's own, that of a gateway, and one of the connection.
+    fn note_error(&self, tool: &str, id: Option<&str>, error: &Error, took: Duration) {
+        let text = format!("{} {tool}: {error}", self.revision);
         let mut outcomes = self.outcomes.lock().unwrap();
         *outcomes.errors.entry(text).or_default() += 1;
-        let says_what_was_done = error.is_protocol()
-            || matches!(error.http_status(), Some(502 | 503))
-            || error.to_string().contains("where that can do no harm");
+        let says_what_was_done =
+            error.is_protocol() || error.is_network() || error.http_status().is_some();
         if took > LIMIT || !says_what_was_done {
-            let wrong = format!("{what} ended with an error after {took:?}: {error}");
+            let wrong = format!("{tool} ended with an error after {took:?}: {error}");
             outcomes.wrong.push(wrong);
+        }
+        if let Some(id) = id.filter(|_| error.is_unserved()) {
+            let entries = [tool, "reserved"].map(|entry| format!("{entry} {id}"));
+            outcomes.unserved.extend(entries);
         }
     }
 }
