@@ -6,6 +6,9 @@
 // server; and a line `# ` for each exchange. With `--clean` the server must end by itself, with status 0, when its standard
 // input ends; any other is killed. With `--nginx PROGRAM` that program stands between the recorder and the server.
 //
+// With `--nodes REDIS` there are two of the server, which share a Redis, for whose address `{redis}` stands in the words of SERVER. Each
+// request goes to the next one, and a client that posts to `/control/EVENT` makes something happen to them; see `nodes.mjs`.
+//
 // With `--tls HOW` the client must use TLS, with a certificate of an authority that nobody knows: it is run once so, and must
 // fail, and then with the variables that name it. HOW is `https`, `http2`, or the nginx that stands before the
 // recorder. With `--proxy` there is a proxy between, which the variables name that all systems have for it.
@@ -22,6 +25,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { startNginx, startNginxWithTls } from './nginx.mjs';
+import { Nodes } from './nodes.mjs';
 import { startProxy } from './proxy.mjs';
 import { Events } from './sse.mjs';
 import { makeCertificates, read } from './tls.mjs';
@@ -31,11 +35,12 @@ const LIMIT = 80_000;
 const PATIENCE = 10_000;
 
 const words = process.argv.slice(2);
-const options = { clean: false, nginx: undefined, tls: undefined, proxy: false, issuer: undefined };
+const options = { clean: false, nginx: undefined, nodes: undefined, tls: undefined, proxy: false, issuer: undefined };
 while (words[0]?.startsWith('--')) {
   const option = words.shift();
   if (option === '--clean') options.clean = true;
   else if (option === '--nginx') options.nginx = words.shift();
+  else if (option === '--nodes') options.nodes = words.shift();
   else if (option === '--tls') options.tls = words.shift();
   else if (option === '--proxy') options.proxy = true;
   else if (option === '--issuer') options.issuer = words.shift();
@@ -49,13 +54,19 @@ const record = (mark, text) => appendFileSync(transcript, `${mark} ${text.replac
 /** Keeps what is a message: metadata of servers are JSON as well, and streams of 2024-11-05 begin with an address. */
 const recordMessage = (mark, text) => /^\s*[[{][^]*"jsonrpc"/.test(text) && record(mark, text);
 
-/** Passes each request on to the port, and each answer back, as they come. */
+/** Passes each request on to the port, or to the next of the nodes, and each answer back, as they come. */
 function recorder(port, certificates) {
-  const agent = new http.Agent({ keepAlive: true });
+  // A request on a connection that was kept would not tell whether a node that was killed has begun it.
+  const agent = new http.Agent({ keepAlive: !nodes });
   return serverFor(certificates, async (request, response) => {
     const body = Buffer.concat(await request.toArray().catch(() => []));
+    const event = nodes?.events[/^\/control\/(.*)/.exec(request.url)?.[1]];
+    if (event) {
+      await event();
+      return response.end();
+    }
     recordMessage('>', body.toString());
-    const forward = () => {
+    const forward = ([port, ...others]) => {
       const { method, url } = request;
       const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isOfConnection(name)));
       const onward = http.request({ agent, port, host: '127.0.0.1', method, path: url, headers }, (answer) => {
@@ -63,9 +74,11 @@ function recorder(port, certificates) {
       });
       onward.on('error', (error) => {
         // A connection that was kept may be closed by the server just as it is used again.
-        if (onward.reusedSocket && error.code === 'ECONNRESET' && !response.headersSent) return forward();
+        if (onward.reusedSocket && error.code === 'ECONNRESET' && !response.headersSent) return forward([port]);
+        if (error.code === 'ECONNREFUSED' && others.length > 0) return forward(others);
         record('#', `${method} ${url} failed: ${error.message}`);
-        response.destroy();
+        if (nodes && !response.headersSent) response.writeHead(502).end();
+        else response.destroy();
       });
       response.on('close', () => {
         if (!response.writableEnded) record('#', `the client hung up on ${method} ${url}`);
@@ -73,7 +86,7 @@ function recorder(port, certificates) {
       });
       onward.end(body);
     };
-    forward();
+    forward(nodes?.ports(body) ?? [port]);
   });
 }
 
@@ -192,12 +205,16 @@ async function startAuthorization(resource) {
 const port = await freePort();
 const target = options.nginx ? await freePort() : port;
 const certificates = options.tls && makeCertificates();
+const nodes = options.nodes && new Nodes(options.nodes, start, { listening, freePort, listen });
 let door = await listen(recorder(target, certificates));
 const resource = `http://127.0.0.1:${door}${path}`;
 const [issuer, variables] = options.issuer ? await startAuthorization(resource) : [undefined, {}];
-const command = server.map((word) => word.replace('{port}', port).replace('{url}', resource).replace('{issuer}', issuer).replace('{tokens}', options.issuer));
-const serving = start(command, ['pipe', process.stderr, process.stderr], variables);
-await listening(port, serving);
+const commandOf = (port, redis) => server.map((word) => word
+  .replace('{port}', port).replace('{redis}', `redis://127.0.0.1:${redis}`)
+  .replace('{url}', resource).replace('{issuer}', issuer).replace('{tokens}', options.issuer));
+await nodes?.begin([port, await freePort()], commandOf);
+const serving = nodes ? undefined : start(commandOf(port), ['pipe', process.stderr, process.stderr], variables);
+if (serving) await listening(port, serving);
 if (options.nginx) {
   await listening(target, start(await startNginx(options.nginx, target, port), ['ignore', process.stderr, process.stderr]));
 }

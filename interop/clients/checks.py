@@ -2,7 +2,7 @@
 
 The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and hands itself over to `main`.
 Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
-commands that say how to reach a server that runs. `strict` is for our server; `lenient` is for the foreign twins in
+commands that say how to reach a server that runs; with `nodes URL` there are two, to which something happens; see `nodes.py`. `strict` is for our server; `lenient` is for the foreign twins in
 `../servers`, which differ where the specification leaves a choice.
 """
 
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from features import Features, Person, Refused, text
 from login import Login
+from nodes import check_nodes
 
 FORGOTTEN = 1_000_000
 
@@ -172,6 +173,12 @@ class Checks(Features):
 
 async def check(peer: Peer, strict: bool, person: Person) -> None:
     """Run the checks in order; the first that fails ends the script. Print one line of JSON."""
+    _mode, _strict, command, args = arguments()
+    held = await check_nodes(peer, args[0]) if command == "nodes" else await check_features(peer, strict, person)
+    print(json.dumps({"revision": peer.revision, "checks": held}, separators=(",", ":")))
+
+
+async def check_features(peer: Peer, strict: bool, person: Person) -> list[str]:
     checks = Checks(peer, strict, person)
     held: list[str] = []
     for name in [*vars(Checks), *vars(Features)]:
@@ -183,7 +190,7 @@ async def check(peer: Peer, strict: bool, person: Person) -> None:
             raise AssertionError(f"{name.replace('_', ' ')}: {error!r}") from error
         if applies:
             held.append(name.replace("_", " "))
-    print(json.dumps({"revision": peer.revision, "checks": held}, separators=(",", ":")))
+    return held
 
 
 def arguments() -> tuple[str, bool, str, list[str]]:

@@ -76,7 +76,8 @@ fn nodes() -> Outcome {
         println!("{LEFT_OUT}the official suite against two nodes: it needs nginx and redis-server");
         return Ok(());
     }
-    conformance::run(&["nodes"])
+    conformance::run(&["nodes"])?;
+    conformance::run(&["killed-nodes"])
 }
 
 /// What outside tools measure by. The peer that needs an SDK of others is left out: to build that takes longer than all the rest.

@@ -44,6 +44,8 @@ struct Inner {
     http_status: Option<u16>,
     /// The challenges of that answer.
     www_authenticate: Option<Box<str>>,
+    /// Whether that answer says that nothing was done.
+    is_refused_unserved: bool,
     /// Whether a tool that fails with it tells the model.
     is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -214,6 +216,7 @@ impl Error {
             data: None,
             http_status: None,
             www_authenticate: None,
+            is_refused_unserved: false,
             is_for_models: false,
             source: None,
         }))

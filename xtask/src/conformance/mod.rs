@@ -35,17 +35,25 @@ const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.j
 /// Well beyond the 30 seconds that the suite gives a scenario, and itself to end after that.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Runs what is asked for: `[server|client|nodes] [WORD]`.
+/// The words for two nodes: ones that live, and ones of which one is killed and started again before each of the runs.
+const NODES: [&str; 2] = ["nodes", "killed-nodes"];
+
+/// Runs what is asked for: `[server|client|nodes|killed-nodes] [WORD]`.
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    let is_nodes = args.first() == Some(&"nodes");
+    let nodes = NODES.into_iter().find(|word| args.first() == Some(word));
     let (side, word) = match args {
-        ["nodes"] => (Some(Side::Server), ""),
-        ["nodes", word] => (Some(Side::Server), *word),
+        [_] if nodes.is_some() => (Some(Side::Server), ""),
+        [_, word] if nodes.is_some() => (Some(Side::Server), *word),
         [] => (None, ""),
         [side] if Side::parse(side).is_some() => (Side::parse(side), ""),
         [word] => (None, *word),
         [side, word] if Side::parse(side).is_some() => (Side::parse(side), *word),
-        _ => return Err("usage: cargo xtask conformance [server|client|nodes] [WORD]".to_owned()),
+        _ => {
+            return Err(
+                "usage: cargo xtask conformance [server|client|nodes|killed-nodes] [WORD]"
+                    .to_owned(),
+            );
+        }
     };
     let node = Tools::set_up_node()?;
     let build = ["build", "--quiet", "--locked", "-p", "oxmcp-conformance"];
@@ -61,8 +69,8 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         "conformance: the official suite, runs: {}",
         runs.len()
     ));
-    let suite = Suite::start(node, &runs, is_nodes)?;
-    let outcome = suite.run_all(runs);
+    let mut suite = Suite::start(node, &runs, nodes)?;
+    let outcome = suite.run_all(&runs);
     if word.is_empty() {
         for (reason, scenarios) in left_out {
             println!("left out: {scenarios} scenarios: {reason}");
@@ -90,6 +98,8 @@ struct Suite {
     /// Where our programs are.
     programs: PathBuf,
     target: Option<Target>,
+    /// The word for what the scenarios for servers are run against.
+    word: &'static str,
 }
 
 /// What the scenarios for servers are run against.
@@ -109,7 +119,7 @@ impl Target {
 
 impl Suite {
     /// Starts one server for all runs that need one, or several nodes of it.
-    fn start(node: Node, runs: &[Run], is_nodes: bool) -> Outcome<Self> {
+    fn start(node: Node, runs: &[Run], nodes: Option<&'static str>) -> Outcome<Self> {
         let us =
             env::current_exe().map_err(|error| format!("cannot find what was built: {error}"))?;
         let programs = us.parent().map(Path::to_owned).unwrap_or_default();
@@ -121,52 +131,69 @@ impl Suite {
         fs::create_dir_all(&reports)
             .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
-        let start = || match is_nodes {
-            true => Nodes::start(&programs, &reports).map(Target::Nodes),
-            false => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
+        let start = || match nodes {
+            Some(_) => Nodes::start(&programs, &reports).map(Target::Nodes),
+            None => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
         };
         let target = is_needed.then(start).transpose()?;
         Ok(Self {
             node,
             programs,
             target,
+            word: nodes.unwrap_or("server"),
         })
     }
 
-    /// As many at once as there are processors: most of the time goes into starting Node.
-    fn run_all(&self, runs: Vec<Run>) -> Outcome {
-        let all = runs.len();
-        let waiting = Mutex::new(runs.into_iter());
-        let failed = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for _ in 0..thread::available_parallelism().map_or(2, NonZero::get) {
-                scope.spawn(|| {
-                    while let Some(run) = { locked(&waiting).next() } {
-                        if let Err(reason) = self.run(&run) {
-                            failed.fetch_add(1, Ordering::Relaxed);
-                            println!("FAILED {run}: {reason}\n    {}", run.again(self.word(&run)));
-                        }
-                    }
-                });
+    /// As many at once as there are processors: most of the time goes into starting Node. Nodes are killed while none is run.
+    fn run_all(&mut self, runs: &[Run]) -> Outcome {
+        let at_once = thread::available_parallelism().map_or(2, NonZero::get);
+        let kills = self.word == "killed-nodes";
+        let mut failed = 0;
+        for runs in runs.chunks(if kills { at_once } else { runs.len() }) {
+            if let Some(Target::Nodes(nodes)) = self.target.as_mut().filter(|_| kills) {
+                nodes.kill_one()?;
             }
-        });
-        let failed = failed.into_inner();
-        println!("\nconformance: {} of {all} runs passed", all - failed);
+            failed += self.run_some(runs, at_once);
+        }
+        println!(
+            "\nconformance: {} of {} runs passed",
+            runs.len() - failed,
+            runs.len()
+        );
         match failed {
             0 => Ok(()),
             _ => Err(format!(
-                "FAILED: conformance: {failed} of {all} runs\nall that the suite has said: {}",
+                "FAILED: conformance: {failed} of {} runs\nall that the suite has said: {}",
+                runs.len(),
                 reports().display()
             )),
         }
     }
 
+    /// Runs these, so many at once. Returns how many have failed.
+    fn run_some(&self, runs: &[Run], at_once: usize) -> usize {
+        let waiting = Mutex::new(runs.iter());
+        let failed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some(run) = { locked(&waiting).next() } {
+                        if let Err(reason) = self.run(run) {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                            println!("FAILED {run}: {reason}\n    {}", run.again(self.word(run)));
+                        }
+                    }
+                });
+            }
+        });
+        failed.into_inner()
+    }
+
     /// The word for what a run is run against.
     fn word(&self, run: &Run) -> &'static str {
-        match (run.side, &self.target) {
-            (Side::Client, _) => "client",
-            (Side::Server, Some(Target::Nodes(_))) => "nodes",
-            (Side::Server, _) => "server",
+        match run.side {
+            Side::Client => "client",
+            Side::Server => self.word,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    hash::{BuildHasher, RandomState},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -13,7 +14,7 @@ use crate::step::Outcome;
 
 /// The nodes and what is between them. They end with this.
 pub(super) struct Nodes {
-    _nodes: [Server; 2],
+    nodes: [Server; 2],
     _redis: Running,
     _nginx: Running,
     port: u16,
@@ -57,7 +58,7 @@ impl Nodes {
         let nginx = run(nginx.arg("-c").arg(&file))?;
         await_port(port, "nginx")?;
         Ok(Self {
-            _nodes: nodes,
+            nodes,
             _redis: redis,
             _nginx: nginx,
             port,
@@ -66,6 +67,18 @@ impl Nodes {
 
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    /// Kills one of them by chance, and starts it again. The other one is there all the time.
+    pub(super) fn kill_one(&mut self) -> Outcome {
+        for node in &self.nodes {
+            node.await_port()?;
+        }
+        // The keys of each new state are random.
+        let chosen = usize::from(RandomState::new().hash_one(self.port) % 2 == 0);
+        self.nodes
+            .get_mut(chosen)
+            .map_or(Ok(()), Server::kill_and_restart)
     }
 }
 

@@ -18,6 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The server as a process. It ends with this.
 pub(super) struct Server {
     process: Child,
+    command: Command,
     port: u16,
 }
 
@@ -25,20 +26,22 @@ impl Server {
     /// Starts it with these options, and waits until it listens. What it says goes into a log.
     pub(super) fn start(programs: &Path, log: &Path, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
-        let program = programs.join("conformance-server");
-        let process = File::create(log).and_then(|log| {
-            Command::new(&program)
-                .args(["--port", &port.to_string()])
-                .args(options)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(log)
-                .spawn()
-        });
-        let process =
-            process.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-        let mut server = Self { process, port };
-        let listens = await_port(port, "our server");
+        let mut command = Command::new(programs.join("conformance-server"));
+        let file = File::create(log)
+            .map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        command
+            .args(["--port", &port.to_string()])
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file);
+        let process = spawn(&mut command)?;
+        let mut server = Self {
+            process,
+            command,
+            port,
+        };
+        let listens = server.await_port();
         if let Ok(Some(status)) = server.process.try_wait() {
             return Err(format!(
                 "our server has ended with {status}; see {}",
@@ -46,6 +49,19 @@ impl Server {
             ));
         }
         listens.map(|()| server)
+    }
+
+    /// Kills it, as `kill -9` does, and starts it again. It does not listen at once.
+    pub(super) fn kill_and_restart(&mut self) -> Outcome {
+        let killed = self.process.kill().and_then(|()| self.process.wait());
+        killed.map_err(|error| format!("cannot kill our server: {error}"))?;
+        self.process = spawn(&mut self.command)?;
+        Ok(())
+    }
+
+    /// Waits until it listens.
+    pub(super) fn await_port(&self) -> Outcome {
+        await_port(self.port, "our server")
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -63,6 +79,11 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn spawn(command: &mut Command) -> Outcome<Child> {
+    let started = command.spawn();
+    started.map_err(|error| format!("cannot start {command:?}: {error}"))
 }
 
 /// Waits until somebody listens at a port.

@@ -1,6 +1,8 @@
 //! The interop cases, one a line. To add one, add a line.
 
-use Over::{Http, Http2, Https, Login, Nginx, NginxTls, Proxy, Remote, RemoteLogin, Sse, Tunnel};
+use Over::{
+    Http, Http2, Https, Login, Nginx, NginxTls, Nodes, Proxy, Remote, RemoteLogin, Sse, Tunnel,
+};
 use Runtime::{FastMcp, Node, Ours, Python1, Python2};
 
 /// A program that runs a script.
@@ -27,6 +29,8 @@ pub(crate) enum Over {
     Remote,
     /// Over HTTP, with nginx in front of the server.
     Nginx,
+    /// Over HTTP, with two nodes of the server, which share a Redis, and to which something happens.
+    Nodes,
     /// Over HTTP/1.1 with TLS, with Node in front of the server.
     Https,
     /// Over HTTP/2 with TLS, with Node in front of the server.
@@ -49,6 +53,10 @@ const ADVICE: &str = "SSL_CERT_FILE";
 impl Over {
     pub(crate) fn needs_nginx(self) -> bool {
         matches!(self, Nginx | NginxTls)
+    }
+
+    pub(crate) fn needs_redis(self) -> bool {
+        self == Nodes
     }
 
     /// What is to be seen of it where the client is ours.
@@ -189,6 +197,12 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
     client("nginx-tls-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(NginxTls),
     client("nginx-tls-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(NginxTls),
+    client("nodes-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nodes).that_kills().without_twin(),
+    client("nodes-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").over(Nodes).that_kills().without_twin(),
+    client("nodes-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nodes).that_kills().without_twin(),
+    client("nodes-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Nodes).that_kills().without_twin(),
+    client("nodes-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(Nodes).that_kills().without_twin(),
+    client("nodes-python-2-client", "2026-07-28", Python2, PY2, "auto").over(Nodes).that_kills().without_twin(),
     client("login-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Login("opaque")),
     client("login-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").over(Login("opaque")),
     client("login-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Login("opaque")),

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use xtask::packages::{NGINX, left_out};
+use xtask::packages::{NGINX, Program, REDIS, left_out};
 
 use super::{
     cases::{Over, Runtime, Server},
@@ -27,6 +27,8 @@ pub(crate) struct Parties {
     pub(crate) us: PathBuf,
     /// Where there is one.
     pub(crate) nginx: Option<PathBuf>,
+    /// Where there is one.
+    pub(crate) redis: Option<PathBuf>,
     /// Whether there is a program that makes certificates.
     has_openssl: bool,
     /// How many cases lack something.
@@ -36,14 +38,15 @@ pub(crate) struct Parties {
 impl Parties {
     /// Installs what is not installed yet. `wants` says whether a case is to be run that needs something.
     pub(crate) fn gather(wants: impl Fn(fn(Over) -> bool) -> bool) -> Outcome<Self> {
-        let nginx = match wants(Over::needs_nginx) {
-            true => NGINX.bring()?,
-            false => None,
+        let bring = |program: Program, is_wanted| match is_wanted {
+            true => program.bring(),
+            false => Ok(None),
         };
         Ok(Self {
             tools: Tools::set_up()?,
             us: this_program()?,
-            nginx,
+            nginx: bring(NGINX, wants(Over::needs_nginx))?,
+            redis: bring(REDIS, wants(Over::needs_redis))?,
             has_openssl: wants(needs_certificates) && has_openssl(),
             left_out: Cell::default(),
         })
@@ -53,6 +56,7 @@ impl Parties {
     pub(crate) fn have(&self, name: &str, over: Over) -> bool {
         let missing = match over {
             _ if over.needs_nginx() && self.nginx.is_none() => "nginx",
+            _ if over.needs_redis() && self.redis.is_none() => "redis-server",
             _ if needs_certificates(over) && !self.has_openssl => "openssl",
             _ => return true,
         };
@@ -132,15 +136,17 @@ impl Meeting {
         let mut command = Command::new(&parties.tools.node);
         command.arg(root().join("interop/over-http.mjs"));
         command.args(self.clean_exit.then_some("--clean"));
-        match (self.over, &parties.nginx) {
-            (Over::Nginx, Some(nginx)) => command.arg("--nginx").arg(nginx),
-            (Over::NginxTls, Some(nginx)) => command.arg("--tls").arg(nginx),
-            (Over::Https, _) => command.args(["--tls", "https"]),
-            (Over::Http2, _) => command.args(["--tls", "http2"]),
-            (Over::Proxy, _) => command.arg("--proxy"),
-            (Over::Tunnel, _) => command.args(["--tls", "http2", "--proxy"]),
-            (Over::Login(tokens), _) => command.args(["--issuer", tokens]),
-            (Over::RemoteLogin, _) => command.args(["--issuer", "opaque"]),
+        // Cases that need a program are left out where there is none.
+        match self.over {
+            Over::Nginx => command.arg("--nginx").args(&parties.nginx),
+            Over::NginxTls => command.arg("--tls").args(&parties.nginx),
+            Over::Nodes => command.arg("--nodes").args(&parties.redis),
+            Over::Https => command.args(["--tls", "https"]),
+            Over::Http2 => command.args(["--tls", "http2"]),
+            Over::Proxy => command.arg("--proxy"),
+            Over::Tunnel => command.args(["--tls", "http2", "--proxy"]),
+            Over::Login(tokens) => command.args(["--issuer", tokens]),
+            Over::RemoteLogin => command.args(["--issuer", "opaque"]),
             _ => &mut command,
         };
         command.arg(transcript).arg(path(self.over)).arg("--");
@@ -165,6 +171,7 @@ fn address(over: Over, parties: &Parties) -> Vec<OsString> {
         Over::Stdio => Vec::new(),
         Over::Sse => vec!["sse".into(), "{url}".into()],
         Over::Login(_) => vec!["login".into(), "{url}".into()],
+        Over::Nodes => vec!["nodes".into(), "{url}".into()],
         Over::Remote | Over::RemoteLogin => vec![
             parties.tools.node.clone().into(),
             root().join(REMOTE).into(),

@@ -13,6 +13,7 @@ impl Error {
             data: self.0.data.clone(),
             http_status: self.0.http_status,
             www_authenticate: self.0.www_authenticate.clone(),
+            is_refused_unserved: self.0.is_refused_unserved,
             is_for_models: self.0.is_for_models,
             source: None,
         }))

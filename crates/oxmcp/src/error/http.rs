@@ -97,8 +97,45 @@ impl Error {
         self.0.http_status == Some(401)
     }
 
+    /// The same error, where the HTTP answer that it came with says that nothing was done.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "who speaks HTTP says it")
+    )]
+    #[must_use]
+    pub(crate) fn refused_unserved(mut self, is_unserved: bool) -> Self {
+        self.0.is_refused_unserved = is_unserved;
+        self
+    }
+
+    /// Whether it is certain that the server has done nothing of what it was asked, so that asking again can do no harm: it could
+    /// not be reached, a login did not come to a token, or the HTTP answer says so, which is 401, 403, 404, 429, or 503 with
+    /// `Retry-After`. After 502 and 504, by which a balancer says that it got no answer, and after a connection that failed nobody
+    /// knows, and this is false; so it is for errors that have nothing to do with the way to the server.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let order = || session.call_tool("order", serde_json::json!({"item": "tea"}));
+    /// match order().await {
+    ///     Err(error) if error.is_unserved() => drop(order().await?),
+    ///     Err(error) if error.is_network() => println!("look whether it was ordered: {error}"),
+    ///     outcome => drop(outcome?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_unserved(&self) -> bool {
+        #[cfg(feature = "auth")]
+        if self.is_authorization() {
+            return true;
+        }
+        self.0.is_refused_unserved || self.0.kind == Kind::Network { sent: false }
+    }
+
     /// Whether the server could not be reached, or the connection failed before the answer was there. The session goes
-    /// on: [`is_closed`](Self::is_closed) is another thing. The server may have done what it was asked.
+    /// on: [`is_closed`](Self::is_closed) is another thing. The server may have done what it was asked, unless
+    /// [`is_unserved`](Self::is_unserved).
     #[must_use]
     pub fn is_network(&self) -> bool {
         matches!(self.0.kind, Kind::Network { .. })

@@ -1,6 +1,7 @@
 //! The server that clients of others talk to: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
-//! `interop-server sse ADDRESS` over that of 2024-11-05. `interop-server protected ADDRESS URL ISSUER TOKENS` serves over HTTP
-//! those who have tokens of the issuer for the URL; see `protection.rs`.
+//! `interop-server sse ADDRESS` over that of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes over HTTP.
+//! `interop-server protected ADDRESS URL ISSUER TOKENS` serves over HTTP those who have tokens of the issuer for the URL; see
+//! `protection.rs`.
 
 mod features;
 mod protection;
@@ -9,15 +10,19 @@ mod tasks;
 use std::{env, io, sync::Arc, thread, time::Duration};
 
 use oxmcp::{
-    JsonSchema, RequestContext, Server, Tool, ToolError,
+    JsonSchema, RequestContext, Server, StateKey, Tool, ToolError,
     http::{LegacySse, Serving, StreamableHttp},
     stdio,
 };
+use oxmcp_redis::Redis;
 use serde::Deserialize;
 use tokio::{
     sync::{Notify, oneshot},
     time::sleep,
 };
+
+/// What all nodes seal with.
+const KEY: [u8; StateKey::LENGTH] = [7; StateKey::LENGTH];
 
 #[derive(Deserialize, JsonSchema)]
 struct Pair {
@@ -111,6 +116,13 @@ async fn main() -> oxmcp::Result<()> {
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
+        ["nodes", address, redis] => {
+            let store = Redis::connect(redis).await?.keys([StateKey::new(KEY)]);
+            StreamableHttp::from(server)
+                .cluster(store)
+                .serve(address)
+                .await?
+        }
         ["protected", address, url, issuer, tokens] => {
             let resource = protection::resource(url, issuer, tokens)?;
             server.add_tools([protection::tool()])?;
@@ -122,7 +134,7 @@ async fn main() -> oxmcp::Result<()> {
         ["sse", address] => LegacySse::from(server).serve(address).await?,
         _ => {
             return Err(oxmcp::Error::internal(
-                "usage: interop-server [http|sse ADDRESS | protected ADDRESS URL ISSUER TOKENS]",
+                "usage: interop-server [http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
             ));
         }
     };

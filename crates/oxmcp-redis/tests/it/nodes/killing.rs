@@ -16,7 +16,11 @@ use std::{
 };
 
 use oxmcp::{ClientSession, Error, Revision};
-use tokio::time::{Instant, sleep, timeout};
+use serde_json::json;
+use tokio::{
+    sync::{self, watch},
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     process::Node,
@@ -28,7 +32,13 @@ use crate::server::{Server, shared};
 /// How long a call may take, whatever happens to the node that serves it.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// How many clients of each kind call at once.
+/// How many calls a run makes at least. The two runs make twice as many.
+const CALLS: usize = 1000;
+
+/// How long a run may take that does not get to so many calls: many times what the slowest machine needs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How many clients of each revision call at once.
 const CLIENTS: usize = 4;
 
 /// Numbers by chance, the same for a seed.
@@ -43,7 +53,7 @@ impl Chance {
     }
 }
 
-/// How long it runs: `OXMCP_SOAK_SECONDS`, or a minute.
+/// How long both runs take at least: `OXMCP_SOAK_SECONDS`, or a minute.
 fn duration() -> Duration {
     let seconds = env::var("OXMCP_SOAK_SECONDS").ok();
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(60))
@@ -56,8 +66,15 @@ struct Outcomes {
     errors: BTreeMap<String, usize>,
     /// The calls that were answered.
     answered: HashMap<String, Duration>,
+    /// The calls whose error says that nothing was done.
+    unserved: Vec<String>,
+    /// How long the slowest call took that ended with an error.
+    slowest_error: Duration,
     wrong: Vec<String>,
 }
+
+/// Runs take turns: each keeps a small machine busy.
+static TURN: sync::Mutex<()> = sync::Mutex::const_new(());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
@@ -73,7 +90,50 @@ async fn three_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
     }
 }
 
+/// Calls of a session, made at two nodes in turn, of which one is killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_whose_node_is_killed_is_resumed_at_the_other_one_and_ends_there() {
+    let Some((server, prefix)) = shared("streams of nodes that are killed") else {
+        return;
+    };
+    let mut nodes = [0, 1].map(|_| Node::start(server, &prefix));
+    let proxy = Proxy::start(nodes.iter().map(Node::address)).await;
+    let ledger = Ledger::open(&server.url(), &prefix).await;
+    let session = connect(&proxy.url(), Revision::V2025_11_25).await.unwrap();
+    let mut calls = Vec::new();
+    for number in 0..4 {
+        let (session, id) = (session.clone(), number.to_string());
+        let (begun, mut begins) = watch::channel(false);
+        calls.push(tokio::spawn(async move {
+            let call = session.call_tool("slow", json!({"id": id}));
+            let tell = move |_| _ = begun.send(true);
+            let answer = call.on_progress(tell).await;
+            (id, answer)
+        }));
+        begins.wait_for(|begun| *begun).await.unwrap();
+    }
+    nodes[0].kill();
+    let (mut answered, mut lost) = (0, 0);
+    for call in calls {
+        let (id, answer) = timeout(LIMIT, call).await.unwrap().unwrap();
+        match answer {
+            Ok(answer) => {
+                assert_eq!(answer.to_text(), right_answer("slow", &id));
+                answered += 1;
+            }
+            Err(error) => {
+                let data = error.data().map_or("", |data| data.get());
+                assert_eq!(data, r#"{"reason":"lost"}"#, "{error}");
+                lost += 1;
+            }
+        }
+    }
+    assert!(answered > 0 && lost > 0, "{answered} {lost}");
+    assert_eq!(ledger.entries().await.len(), answered);
+}
+
 async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
+    let _turn = TURN.lock().await;
     let seed = env::var("OXMCP_SEED").ok().and_then(|it| it.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(process::id()) << 20 | 0x9e37);
     println!("OXMCP_SEED={seed}, {count} nodes, {lasts:?}");
@@ -87,14 +147,15 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     };
     let outcomes = Arc::new(Mutex::new(Outcomes::default()));
     let made = Arc::new(AtomicUsize::new(0));
-    let ends = Instant::now() + lasts;
-    let clients = (0..CLIENTS).flat_map(|_| KINDS).enumerate();
-    let clients = clients.map(|(number, kind)| {
+    let begun = Instant::now();
+    let ends = begun + lasts;
+    let clients = (0..CLIENTS).flat_map(|_| REVISIONS).enumerate();
+    let clients = clients.map(|(number, revision)| {
         let chance = Chance(seed ^ (number as u64 + 1) << 32);
         let client = Customer {
             url: proxy.url(),
             number,
-            kind,
+            revision,
             outcomes: Arc::clone(&outcomes),
             made: Arc::clone(&made),
         };
@@ -107,15 +168,21 @@ async fn run(server: &Server, prefix: &str, count: usize, lasts: Duration) {
     let kills = killer.join().unwrap();
     let done: HashMap<_, _> = ledger.entries().await.into_iter().collect();
     let outcomes = outcomes.lock().unwrap();
+    let made = made.load(Ordering::Relaxed);
     let slowest = outcomes.answered.values().max();
     println!(
-        "{} calls, {} answered (the slowest within {slowest:?}), {kills} kills, errors: {:#?}",
-        made.load(Ordering::Relaxed),
+        "{made} calls within {:?}, {} answered (the slowest within {slowest:?}), {kills} kills, errors (the slowest within {:?}): {:#?}",
+        begun.elapsed(),
         outcomes.answered.len(),
+        outcomes.slowest_error,
         outcomes.errors
     );
     assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+    assert!(made >= CALLS, "{made} calls within {PATIENCE:?}");
     assert!(kills > 0 && outcomes.answered.len() > 20 * kills);
+    for call in &outcomes.unserved {
+        assert!(!done.contains_key(call), "{call} was said not to be done");
+    }
     for (entry, times) in &done {
         assert_eq!(*times, 1, "{entry} was done more than once");
     }
@@ -146,28 +213,20 @@ fn kill(mut nodes: Vec<Node>, mut chance: Chance, is_over: &AtomicBool) -> usize
     }
 }
 
-/// What clients call, in which revision.
-#[derive(Clone, Copy)]
-struct Kind {
-    revision: Revision,
-    tools: &'static [&'static str],
-}
-
-const KINDS: [Kind; 2] = [
-    Kind {
-        revision: Revision::V2026_07_28,
-        tools: &["plain", "streamed", "asked"],
-    },
-    Kind {
-        revision: Revision::V2025_11_25,
-        tools: &["plain"],
-    },
+/// What clients speak.
+const REVISIONS: [Revision; 3] = [
+    Revision::V2026_07_28,
+    Revision::V2025_11_25,
+    // Streams have no event before the first message, so that not all can be resumed.
+    Revision::V2025_06_18,
 ];
+
+const TOOLS: [&str; 3] = ["plain", "streamed", "asked"];
 
 struct Customer {
     url: String,
     number: usize,
-    kind: Kind,
+    revision: Revision,
     outcomes: Arc<Mutex<Outcomes>>,
     made: Arc<AtomicUsize>,
 }
@@ -176,21 +235,27 @@ impl Customer {
     async fn call_until(self, ends: Instant, mut chance: Chance) {
         let mut session = None;
         let mut call = 0;
-        while Instant::now() < ends {
+        let has_time = || Instant::now() < ends;
+        let has_calls = || self.made.load(Ordering::Relaxed) < CALLS;
+        let gives_up = ends + PATIENCE;
+        while has_time() || has_calls() && Instant::now() < gives_up {
             call += 1;
             let open = match session.take() {
                 Some(open) => open,
-                None => match connect(&self.url, self.kind.revision).await {
-                    Ok(open) => open,
-                    Err(error) => {
-                        self.note_error("connect", &error, Duration::ZERO);
-                        continue;
+                None => {
+                    let begun = Instant::now();
+                    match connect(&self.url, self.revision).await {
+                        Ok(open) => open,
+                        Err(error) => {
+                            self.note_error("connect", None, &error, begun.elapsed());
+                            continue;
+                        }
                     }
-                },
+                }
             };
-            let turn = usize::try_from(chance.below(self.kind.tools.len() as u64)).unwrap();
+            let turn = usize::try_from(chance.below(TOOLS.len() as u64)).unwrap();
             let id = format!("{}-{call}", self.number);
-            if self.call(&open, self.kind.tools[turn], &id).await {
+            if self.call(&open, TOOLS[turn], &id).await {
                 session = Some(open);
             }
             sleep(Duration::from_millis(chance.below(60))).await;
@@ -214,7 +279,7 @@ impl Customer {
             }
             Ok(Ok(answer)) => wrong(format!("{tool} {id} was answered {answer:?}")),
             Ok(Err(error)) => {
-                self.note_error(tool, &error, took);
+                self.note_error(tool, Some(id), &error, took);
                 return !error.is_closed();
             }
             Err(_) => return false,
@@ -222,18 +287,21 @@ impl Customer {
         true
     }
 
-    /// An error says whether the call may have been done: the server's own, a gateway's, which knows no more than that it got no
-    /// answer, and one of the connection, in words.
-    fn note_error(&self, what: &str, error: &Error, took: Duration) {
-        let text = format!("{} {what}: {error}", self.kind.revision);
+    /// An error says whether the call may have been done: the server's own, that of a gateway, and one of the connection.
+    fn note_error(&self, tool: &str, id: Option<&str>, error: &Error, took: Duration) {
+        let text = format!("{} {tool}: {error}", self.revision);
         let mut outcomes = self.outcomes.lock().unwrap();
         *outcomes.errors.entry(text).or_default() += 1;
-        let says_what_was_done = error.is_protocol()
-            || matches!(error.http_status(), Some(502 | 503))
-            || error.to_string().contains("where that can do no harm");
+        outcomes.slowest_error = outcomes.slowest_error.max(took);
+        let says_what_was_done =
+            error.is_protocol() || error.is_network() || error.http_status().is_some();
         if took > LIMIT || !says_what_was_done {
-            let wrong = format!("{what} ended with an error after {took:?}: {error}");
+            let wrong = format!("{tool} ended with an error after {took:?}: {error}");
             outcomes.wrong.push(wrong);
+        }
+        if let Some(id) = id.filter(|_| error.is_unserved()) {
+            let entries = [tool, "reserved"].map(|entry| format!("{entry} {id}"));
+            outcomes.unserved.extend(entries);
         }
     }
 }

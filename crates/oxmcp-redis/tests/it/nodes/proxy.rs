@@ -10,7 +10,13 @@ use std::{
 
 use http_body_util::{BodyExt, Empty, combinators::BoxBody};
 use hyper::{
-    Request, Response, StatusCode, body::Bytes, body::Incoming, client, server, service::service_fn,
+    Request, Response, StatusCode,
+    body::Bytes,
+    body::Incoming,
+    client,
+    header::{HeaderValue, RETRY_AFTER},
+    server,
+    service::service_fn,
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -109,5 +115,10 @@ fn answer(status: StatusCode) -> Response<Body> {
     let body = Empty::new().map_err(|never| match never {}).boxed();
     let mut response = Response::new(body);
     *response.status_mut() = status;
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        // No node has the request.
+        let soon = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, soon);
+    }
     response
 }

@@ -59,13 +59,27 @@ async fn plain(ledger: Ledger, _cx: RequestContext, Order { id }: Order) -> Stri
     answer("plain", &id)
 }
 
-async fn streamed(ledger: Ledger, cx: RequestContext, Order { id }: Order) -> String {
-    for part in 1..=5 {
-        cx.progress(part).total(5).await;
+async fn streamed(ledger: Ledger, cx: RequestContext, order: Order) -> String {
+    in_parts(("streamed", 5), ledger, cx, order).await
+}
+
+/// Takes long enough to be killed.
+async fn slow(ledger: Ledger, cx: RequestContext, order: Order) -> String {
+    in_parts(("slow", 100), ledger, cx, order).await
+}
+
+async fn in_parts(
+    (tool, parts): (&str, u32),
+    ledger: Ledger,
+    cx: RequestContext,
+    Order { id }: Order,
+) -> String {
+    for part in 1..=parts {
+        cx.progress(part).total(parts).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    ledger.note(&format!("streamed {id}")).await;
-    answer("streamed", &id)
+    ledger.note(&format!("{tool} {id}")).await;
+    answer(tool, &id)
 }
 
 async fn asked(ledger: Ledger, cx: RequestContext, Order { id }: Order) -> Result<String> {
@@ -111,6 +125,7 @@ pub(super) fn server(ledger: &Ledger) -> Server {
                     "Reports first",
                     scope.with_state(streamed),
                 ))
+                .tool(Tool::new("slow", "Reports long", scope.with_state(slow)))
                 .tool(Tool::new("asked", "Asks first", scope.with_state(asked)))
                 .tool(long.task(TaskPolicy::Always))
         })

@@ -341,20 +341,35 @@ pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) ->
     Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
-/// The refusal of an endpoint that holds as many bytes as it may.
-pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
-    let why = Error::internal("the endpoint has no room for more now; try another time");
-    let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, &why);
+/// The refusal of what was not begun, for this reason, and may be another time.
+pub(super) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
+    let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, why);
+    // Clients read by this header that nothing was done.
     let soon = HeaderValue::from_static("1");
     refused.headers_mut().insert(header::RETRY_AFTER, soon);
     refused
 }
 
+/// The refusal of an endpoint that holds as many bytes as it may.
+pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
+    let why = Error::internal("the endpoint has no room for more now; try another time");
+    unserved(id, &why)
+}
+
 /// The refusal of an endpoint that is being closed.
 pub(super) fn closing() -> Refused {
     let why = Error::internal("the endpoint is being closed; try another time");
-    refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
+    unserved(None, &why)
 }
+
+/// The response to what was begun, and has no answer for this reason.
+pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
+    let why = format!("{reason}; it may have been done, so look before you repeat it");
+    *refuse(StatusCode::SERVICE_UNAVAILABLE, None, &Error::internal(why))
+}
+
+/// What [`unanswered`] says of an endpoint that holds as many bytes as it may.
+pub(super) const DROPPED: &str = "the endpoint has no room for the answer now, and has dropped it";
 
 /// A stream of events.
 pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {

@@ -167,15 +167,17 @@ impl StatelessAnswer {
                 return response::message(self.status(), mem::take(&mut self.buffer));
             }
             Some(Last::Nothing) if self.connection.outbox.is_exhausted() => {
-                return *response::exhausted(None);
+                return response::unanswered(response::DROPPED);
             }
-            Some(Last::Nothing) if self.cut_at.is_some() => return *response::closing(),
+            Some(Last::Nothing) if self.cut_at.is_some() => {
+                return response::unanswered("the endpoint was closed before the answer was there");
+            }
             // Notifications of a batch, or a request that was cancelled.
             Some(Last::Nothing) if !self.is_modern => return response::empty(StatusCode::ACCEPTED),
             _ => {}
         }
         if !self.connection.outbox.begin_stream() {
-            return *response::exhausted(None);
+            return response::unanswered(response::DROPPED);
         }
         let connection = Arc::clone(&self.connection);
         let events = stream::unfold(self, |mut answer| async move {

@@ -169,6 +169,7 @@ async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
     assert_eq!(rest[0].data["result"]["resultType"], "complete");
     let refused = call_modern(&endpoint, "tools/list", json!({})).await;
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
 }
 
 #[tokio::test(start_paused = true)]

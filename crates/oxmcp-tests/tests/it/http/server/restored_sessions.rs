@@ -49,6 +49,7 @@ async fn a_session_is_not_reported_gone_while_its_store_fails() {
         moved.delete().await,
     ] {
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(response.headers().contains_key("retry-after"));
         assert!(json(response).await["error"]["message"].is_string());
     }
     sessions.is_away.store(false, Ordering::Relaxed);

@@ -107,7 +107,7 @@ impl Exchanges {
             .is("notifications/initialized")
             .then(|| self.barrier.close());
         self.spawner.spawn(async move {
-            let accepted = timeout(ACCEPT_TIMEOUT, exchanges.exchange(&message)).await;
+            let accepted = timeout(ACCEPT_TIMEOUT, exchanges.deliver(&message)).await;
             drop(permit);
             match accepted {
                 Ok(Ok(())) => {}
@@ -120,6 +120,23 @@ impl Exchanges {
                 exchanges.session_opened(&message).await;
             }
         });
+    }
+
+    /// Sends a notification or an answer. An answer is sent again where the server may not have it: whoever has asked would wait for
+    /// ever, and a second one is ignored.
+    async fn deliver(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
+        let mut attempts = Attempts::new(&self.reconnect);
+        loop {
+            let Err(error) = self.exchange(message).await else {
+                return Ok(());
+            };
+            let may_pass = error.is_network() || matches!(error.http_status(), Some(429 | 500..));
+            let retries = message.method().is_none() && may_pass;
+            match attempts.next(None).filter(|_| retries) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(error),
+            }
+        }
     }
 
     /// Opens the stream by GET of a legacy session.
@@ -305,7 +322,9 @@ impl Exchanges {
             ))),
             Err(error) => {
                 let why = error.message();
-                Err(Error::network(format!("the answer broke off: {why}")))
+                Err(Error::network(format!(
+                    "the answer broke off: {why}; call again where that can do no harm"
+                )))
             }
         }
     }
@@ -443,5 +462,44 @@ mod tests {
             () = running => {}
         }
         assert_eq!(*sent.lock().unwrap(), expected);
+    }
+
+    /// Loses the first message, answers 502 to the second, and accepts all others.
+    struct Flaky(Arc<Mutex<Vec<Bytes>>>);
+
+    impl HttpClient for Flaky {
+        async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
+            let mut sent = self.0.lock().unwrap();
+            sent.push(request.into_body());
+            let mut response = Response::new(HttpBody::from(Bytes::new()));
+            *response.status_mut() = match sent.len() {
+                1 => return Err(Error::network("the connection was reset")),
+                2 => StatusCode::BAD_GATEWAY,
+                _ => StatusCode::ACCEPTED,
+            };
+            Ok(response)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_sent_until_the_server_has_it_and_a_notification_once() {
+        for (text, times) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 3),
+            (r#"{"jsonrpc":"2.0","method":"x"}"#, 1),
+        ] {
+            let sent = Arc::<Mutex<Vec<Bytes>>>::default();
+            let (exchanges, mut executor) = exchanges(Flaky(Arc::clone(&sent)));
+            exchanges.start(message(text)).await;
+            let all = exchanges.unaccepted.acquire_many(256);
+            let running = poll_fn(|cx| {
+                executor.run(cx);
+                Poll::<()>::Pending
+            });
+            select! {
+                all = all => drop(all.unwrap()),
+                () = running => {}
+            }
+            assert_eq!(*sent.lock().unwrap(), vec![text.as_bytes(); times]);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
-    header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+    header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use memchr::memchr;
 use oxmcp_json::Text;
@@ -100,9 +100,22 @@ pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let challenges = challenges(&head.headers);
     let mut said = BytesMut::new();
     read_rest(body, |chunk| said.extend_from_slice(chunk)).await;
-    let mut refusal = refused(head.status, answering.as_ref(), &said);
+    let is_unserved = is_unserved(head.status, &head.headers);
+    let mut refusal = refused(head.status, is_unserved, answering.as_ref(), &said);
     refusal.error = refusal.error.with_challenges(challenges);
     refusal
+}
+
+/// Whether a response says that nothing was done. Some balancers answer 503 without `Retry-After` where a server broke off.
+fn is_unserved(status: StatusCode, headers: &HeaderMap) -> bool {
+    match status {
+        StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::NOT_FOUND
+        | StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::SERVICE_UNAVAILABLE => headers.contains_key(RETRY_AFTER),
+        _ => false,
+    }
 }
 
 /// The header `WWW-Authenticate` as one text.
@@ -129,13 +142,19 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
 
 /// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request has
 /// one message.
-fn refused(status: StatusCode, answering: Option<&Answering>, body: &[u8]) -> Refusal {
+fn refused(
+    status: StatusCode,
+    is_unserved: bool,
+    answering: Option<&Answering>,
+    body: &[u8],
+) -> Refusal {
     let mut params = Text::UNREAD;
     if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
         && let Err(error) = response.outcome
     {
+        let error = Error::from(error).with_http_status(status.as_u16());
         return Refusal {
-            error: Error::from(error).with_http_status(status.as_u16()),
+            error: error.refused_unserved(is_unserved),
             names: response.id,
         };
     }
@@ -144,13 +163,15 @@ fn refused(status: StatusCode, answering: Option<&Answering>, body: &[u8]) -> Re
     let hint = match status {
         StatusCode::UNAUTHORIZED => "; it wants credentials, or other ones",
         StatusCode::FORBIDDEN => "; these credentials, or none, do not give access",
+        StatusCode::SERVICE_UNAVAILABLE if is_unserved => "; nothing was done: try another time",
+        _ if status.is_server_error() => "; call again where that can do no harm",
         _ => "",
     };
     let url = answering.map(|Answering(url)| format!(" ({url})"));
     let url = url.unwrap_or_default();
     let text = format!("the server answered {status}{url}{colon}{said}{hint}");
     Refusal {
-        error: Error::http(status.as_u16(), text),
+        error: Error::http(status.as_u16(), text).refused_unserved(is_unserved),
         names: None,
     }
 }
@@ -194,7 +215,7 @@ mod tests {
     #[test]
     fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
         let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
-        let error = refused(StatusCode::BAD_GATEWAY, None, body.as_bytes()).error;
+        let error = refused(StatusCode::BAD_GATEWAY, false, None, body.as_bytes()).error;
         assert_eq!(error.http_status(), Some(502));
         assert!(error.message().len() < 300, "{error}");
         assert!(!error.message().contains(char::is_control), "{error}");
@@ -208,21 +229,51 @@ mod tests {
     #[test]
     fn an_error_in_the_body_is_the_answer() {
         let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
-        let error = refused(StatusCode::NOT_FOUND, None, body).error;
+        let error = refused(StatusCode::NOT_FOUND, true, None, body).error;
         assert_eq!(
             (error.code().value(), error.http_status()),
             (-32601_i64, Some(404))
         );
         assert!(error.is_protocol());
         assert!(
-            refused(StatusCode::UNAUTHORIZED, None, b"")
+            refused(StatusCode::UNAUTHORIZED, true, None, b"")
                 .error
                 .is_unauthorized()
         );
         assert!(
-            !refused(StatusCode::FORBIDDEN, None, b"")
+            !refused(StatusCode::FORBIDDEN, true, None, b"")
                 .error
                 .is_unauthorized()
         );
+    }
+
+    #[tokio::test]
+    async fn an_error_says_whether_the_request_may_have_been_served() {
+        let json = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no room"}}"#;
+        for (status, retry_after, is_unserved) in [
+            (400, None, false),
+            (401, None, true),
+            (403, None, true),
+            (404, None, true),
+            (429, None, true),
+            (500, Some("1"), false),
+            (502, None, false),
+            (503, None, false),
+            (503, Some("1"), true),
+            (504, None, false),
+        ] {
+            for body in ["", json] {
+                let mut response = Response::new(HttpBody::from(Bytes::from(body)));
+                *response.status_mut() = StatusCode::from_u16(status).unwrap();
+                let seconds = retry_after.map(|it| (RETRY_AFTER, HeaderValue::from_static(it)));
+                response.headers_mut().extend(seconds);
+                let error = refusal(response).await.error;
+                assert_eq!(error.is_unserved(), is_unserved, "{status}: {error}");
+                assert_eq!(error.copy().is_unserved(), is_unserved);
+                let may_be_done = status >= 500 && !is_unserved && body.is_empty();
+                let said = error.message().contains("where that can do no harm");
+                assert_eq!(said, may_be_done, "{status}: {error}");
+            }
+        }
     }
 }

@@ -76,7 +76,9 @@ impl Exchanges {
             }
         }
         let why = why.message();
-        let text = format!("the answer broke off, and could not be taken up again: {why}");
+        let text = format!(
+            "the answer broke off, and could not be taken up again: {why}; call again where that can do no harm"
+        );
         Err(Error::network(text).into())
     }
 

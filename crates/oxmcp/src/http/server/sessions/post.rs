@@ -230,7 +230,7 @@ impl PostAnswer {
         let reply = within(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
         match reply {
             Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
-                return *response::exhausted(None);
+                return response::unanswered(response::DROPPED);
             }
             // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
@@ -238,7 +238,7 @@ impl PostAnswer {
             _ => {}
         }
         if !branch.connection.outbox.begin_stream() {
-            return *response::exhausted(None);
+            return response::unanswered(response::DROPPED);
         }
         branch.is_streamed = true;
         let start = StreamStart {
@@ -278,7 +278,7 @@ async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
         taken.clear();
     }
     if branch.outbox.is_exhausted() {
-        return *response::exhausted(None);
+        return response::unanswered(response::DROPPED);
     }
     match messages(&taken).last() {
         Some(answer) => response::message(StatusCode::OK, answer.to_vec()),

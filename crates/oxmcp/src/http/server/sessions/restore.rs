@@ -65,7 +65,7 @@ pub(in crate::http::server) async fn restore(
         Err(error) => {
             log(Err(error));
             let why = Error::internal("the session cannot be looked for now; try another time");
-            return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, &why));
+            return Err(response::unserved(None, &why));
         }
     };
     let server = endpoint.choose(parts)?;

@@ -52,6 +52,7 @@ async fn attack_8_a_stream_that_gets_no_further_is_given_up() {
     .await;
     let error = answer.unwrap_err();
     assert!(error.is_network() && error.message().contains("could not be taken up again"));
+    assert!(error.message().contains("where that can do no harm") && !error.is_unserved());
     assert_eq!(polls, 5);
 }
 

@@ -55,7 +55,8 @@ async fn attack_8_it_is_not_waited_for_without_end() {
         }
     })
     .await;
-    assert!(answer.unwrap_err().is_network());
+    let error = answer.unwrap_err();
+    assert!(error.is_network() && error.is_unserved());
     assert!(peer.is_quiet());
 }
 
@@ -67,7 +68,8 @@ async fn requests_that_may_have_been_sent_are_not_sent_again() {
         asked.fail(Error::network("connection reset"));
     })
     .await;
-    assert!(answer.unwrap_err().is_network());
+    let error = answer.unwrap_err();
+    assert!(error.is_network() && !error.is_unserved());
     assert!(peer.is_quiet());
 }
 

@@ -151,6 +151,23 @@ async fn a_stream_whose_beginning_the_store_has_dropped_ends_with_an_error_too()
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_stream_of_a_node_that_is_gone_for_long_ends_at_once() {
+    let release = Arc::new(Notify::new());
+    let server = calculator().tool(steps(&release));
+    let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
+    let mut begun = Events::of(one.post(&call_steps(7)).await);
+    begun.next().await.unwrap();
+    let seen = begun.next().await.unwrap().id.unwrap();
+    links[0].cut(true);
+    sleep(Duration::from_secs(10)).await;
+    let resumed = Instant::now();
+    let rest = rest_of(other.resume(&seen).await).await;
+    is_error(&rest, &json!(7));
+    // The node that is asked may be gone itself soon.
+    assert!(resumed.elapsed() < Duration::from_millis(100));
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_request_of_a_batch_gets_its_error_in_a_revision_without_first_events() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));

@@ -54,7 +54,8 @@ impl Follower {
             seen,
             epoch: None,
             has_ended: false,
-            look: Instant::now() + LOOK,
+            // At once: the node may be gone for long, and this one may soon be.
+            look: Instant::now(),
             was_told: false,
             failing_since: None,
         }

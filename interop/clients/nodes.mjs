@@ -1,0 +1,71 @@
+// The checks of TypeScript clients whose server is two nodes, to which something happens: a session goes on, whatever does.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { text } from './features.mjs';
+
+/** How often a node is killed. */
+const KILLS = 2;
+/** How long a call may take, in ms: longer than it takes until a stream is ended whose node is gone. */
+const LIMIT = 12_000;
+/** How long it may take until all is well after something has happened, in ms. */
+const RECOVERY = 20_000;
+
+/** Runs them in order; the first that fails ends the script. Returns what happened, and what became of the calls under way. */
+export async function checkNodes(peer, url) {
+  const happens = async (event) => {
+    const { status } = await fetch(new URL(`/control/${event}`, url), { method: 'POST' });
+    assert.equal(status, 200, event);
+  };
+  const call = (name, args, options) => peer.call(name, args, { timeout: LIMIT, ...options });
+  const echoes = async () => assert.equal(text(await call('echo', { text: 'here' })), 'here');
+  const follows = async () => {
+    const seen = [];
+    assert.equal(text(await call('slow', { steps: 3 }, { onprogress: ({ progress }) => seen.push(progress) })), 'done');
+    assert.deepEqual(seen, [1, 2, 3]);
+  };
+  const answers = async () => assert.match(text(await call('think', { question: 'why?' })), /^the model says: because of/);
+  /** Each way to call, at each node. */
+  const works = async (...ways) => {
+    for (const way of [...ways, ...ways]) await way();
+  };
+  const worksAgain = async () => {
+    for (const end = Date.now() + RECOVERY; ;) {
+      try {
+        return await works(echoes, follows, answers);
+      } catch (error) {
+        if (Date.now() > end) throw error;
+        await sleep(200);
+      }
+    }
+  };
+
+  const held = [];
+  await works(echoes, follows, answers);
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    let begin;
+    const begun = new Promise((resolve) => { begin = resolve; });
+    const underWay = call('slow', { steps: 1000 }, { onprogress: begin }).catch((error) => error);
+    await begun;
+    await happens('kill');
+    // A new call is not the worse for it, while the other one is over in its own time.
+    await works(echoes, follows, answers);
+    const ended = await underWay;
+    assert.ok(ended instanceof Error, JSON.stringify(ended));
+    // Streams of sessions are resumed, at the other node, which knows what became of this one.
+    if (peer.revision < '2026') assert.equal(ended.code, -32603, ended.message);
+    held.push(`a call of a node that was killed: ${ended.message}`);
+  }
+  for (const event of ['unsubscribe', 'restart', 'fail-over']) {
+    await happens(event);
+    await worksAgain();
+    held.push(event);
+  }
+  await happens('hang');
+  // What takes nothing but memory goes on.
+  await works(echoes, follows);
+  await happens('go-on');
+  await worksAgain();
+  held.push('hang');
+  return held;
+}

@@ -1,0 +1,158 @@
+// Two nodes of a server that share a Redis, and what can happen to either: for `over-http.mjs`.
+import { mkdtempSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How long a node is away that is killed, and a Redis that is. */
+const AWAY = 300;
+
+/** Where the Redis is: an address of ours, from which all is sent on to the server that is the primary. */
+class Redis {
+  #program;
+  #start;
+  #network;
+  /** The primary, and its replica. */
+  #servers = [];
+  #connections = new Set();
+  port;
+
+  constructor(program, start, network) {
+    this.#program = program;
+    this.#start = start;
+    this.#network = network;
+  }
+
+  async begin() {
+    await this.#add([]);
+    this.port = await this.#network.listen(net.createServer((from) => {
+      const to = net.connect(this.#servers[0].port, '127.0.0.1');
+      this.#connections.add(from);
+      for (const [one, other] of [[from, to], [to, from]]) {
+        one.pipe(other);
+        one.on('error', () => other.destroy());
+        one.on('close', () => other.destroy());
+      }
+      from.on('close', () => this.#connections.delete(from));
+    }));
+    const [primary] = this.#servers;
+    await this.#add(['--replicaof', '127.0.0.1', `${primary.port}`]);
+  }
+
+  async #add(options) {
+    const port = await this.#network.freePort();
+    const directory = mkdtempSync(join(tmpdir(), 'oxmcp-redis-'));
+    const settings = ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', directory, '--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
+    const server = { port, command: [this.#program, ...settings, ...options] };
+    await this.#run(server);
+    this.#servers.push(server);
+  }
+
+  async #run(server) {
+    server.process = this.#start(server.command, 'ignore');
+    await this.#network.listening(server.port, server.process);
+  }
+
+  /** Kills it, and starts it again with all that it had. */
+  async restart() {
+    const [primary] = this.#servers;
+    primary.process.kill('SIGKILL');
+    await primary.process.ended;
+    await sleep(AWAY);
+    await this.#run(primary);
+  }
+
+  hang() {
+    this.#servers[0].process.kill('SIGSTOP');
+  }
+
+  goOn() {
+    this.#servers[0].process.kill('SIGCONT');
+  }
+
+  /** Ends all subscriptions. */
+  async unsubscribe() {
+    await say(this.#servers[0].port, 'CLIENT KILL TYPE pubsub');
+  }
+
+  /** The primary is lost, and its replica is the primary from here on. */
+  async failOver() {
+    const [primary, replica] = this.#servers;
+    while (!(await say(replica.port, 'ROLE')).includes('connected')) await sleep(20);
+    await say(primary.port, 'WAIT 1 2000');
+    primary.process.kill('SIGKILL');
+    await say(replica.port, 'REPLICAOF NO ONE');
+    this.#servers.shift();
+    for (const connection of this.#connections) connection.destroy();
+  }
+}
+
+/** Says something to a Redis, and returns the beginning of what it answers. */
+function say(port, words) {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(port, '127.0.0.1', () => socket.write(`${words}\r\n`));
+    socket.on('error', reject);
+    socket.once('data', (answer) => {
+      resolve(answer.toString());
+      socket.destroy();
+    });
+  });
+}
+
+/** The nodes. A request goes to the next one that can be reached. */
+export class Nodes {
+  #nodes = [];
+  #turn = 0;
+  #last;
+  #start;
+  #listening;
+  #redis;
+
+  /** `program` is that of Redis, `start` starts a process that ends with us, and `network` is what is known of ports. */
+  constructor(program, start, network) {
+    this.#redis = new Redis(program, start, network);
+    this.#start = start;
+    this.#listening = network.listening;
+  }
+
+  /** Starts all. `command` makes the command of a node from its port and that of the Redis. */
+  async begin(ports, command) {
+    await this.#redis.begin();
+    for (const port of ports) {
+      const node = { port, command: command(port, this.#redis.port) };
+      this.#nodes.push(node);
+      await this.#run(node);
+    }
+  }
+
+  async #run(node) {
+    node.process = this.#start(node.command, ['pipe', process.stderr, process.stderr]);
+    node.up = this.#listening(node.port, node.process);
+    await node.up;
+  }
+
+  /** The ports to try, one after the other, for a request with this body. */
+  ports(body) {
+    const first = this.#turn++;
+    const nodes = this.#nodes.map((_, number) => this.#nodes[(first + number) % this.#nodes.length]);
+    if (body.includes('"tools/call"')) this.#last = nodes[0];
+    return nodes.map(({ port }) => port);
+  }
+
+  /** What can happen, by the name that clients call it by. All other nodes are up when something begins to happen. */
+  events = {
+    kill: async () => {
+      await Promise.all(this.#nodes.map(({ up }) => up));
+      const node = this.#last;
+      node.process.kill('SIGKILL');
+      await node.process.ended;
+      node.up = sleep(AWAY).then(() => this.#run(node));
+    },
+    restart: () => this.#redis.restart(),
+    hang: () => this.#redis.hang(),
+    'go-on': () => this.#redis.goOn(),
+    unsubscribe: () => this.#redis.unsubscribe(),
+    'fail-over': () => this.#redis.failOver(),
+  };
+}
