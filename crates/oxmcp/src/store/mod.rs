@@ -36,7 +36,7 @@ mod memory_events;
 mod memory_sessions;
 mod sessions;
 
-pub(crate) use breaker::StoreHealth;
+pub(crate) use breaker::{Breaker, StoreHealth};
 pub use bus::{Bus, Delivery};
 pub(crate) use erased::{
     AnyBus, AnyEventStore, AnySessionStore, any_bus, any_event_store, any_session_store,
