@@ -12,6 +12,7 @@ mod events;
 mod forms;
 mod losses;
 mod nodes;
+mod quota;
 mod roaming;
 mod server;
 mod sessions;

@@ -47,4 +47,4 @@ pub(crate) use listen::listen;
 pub use memory_bus::MemoryBus;
 pub use memory_events::MemoryEventStore;
 pub use memory_sessions::MemorySessionStore;
-pub use sessions::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
+pub use sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};

@@ -14,7 +14,7 @@ use http_body_util::Full;
 use oxmcp::{
     Error, Result,
     http::{HealthCheck, StreamableHttp},
-    store::{MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
     tasks::{MemoryTaskStore, StoredTask, TaskRecord, TaskStore, Tasks},
 };
 use serde_json::{Value, json};
@@ -36,8 +36,14 @@ struct Flaky {
 }
 
 impl SessionStore for Flaky {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
-        self.store.create(id, record, lasts).await
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        self.store.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

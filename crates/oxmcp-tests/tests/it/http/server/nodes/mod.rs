@@ -2,6 +2,7 @@
 
 mod pair;
 mod questions;
+mod quota;
 mod sessions;
 mod standing;
 mod streams;
