@@ -31,7 +31,7 @@ pub(crate) fn of_url(error: Option<RedisError>) -> Error {
     };
     let message = format!(
         "this is no address of Redis: it is redis://[user:password@]host[:port][/database], with several hosts and commas between \
-         them for a cluster, redis-sentinel://[user:password@]host[:port][,host…]/name[/database], or redis+unix:///path; {tls}"
+         them for a cluster, redis-sentinel://[user:password@]host[:port][,host…]/name[/database][?sentinel_password=…], or redis+unix:///path; {tls}"
     );
     let failed = io(io::ErrorKind::InvalidInput, message);
     match error {
@@ -43,7 +43,7 @@ pub(crate) fn of_url(error: Option<RedisError>) -> Error {
 /// The error of an operation, or of the connection that it needed.
 pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
     let (kind, message) = match (error.kind(), error.code()) {
-        (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => (
+        _ if is_login(&error) => (
             io::ErrorKind::PermissionDenied,
             format!(
                 "Redis at {address} wants another user or password: put them into its address, redis://user:password@host"
@@ -65,7 +65,7 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
             io::ErrorKind::ReadOnlyFilesystem,
             format!("Redis at {address} is a replica, which takes no changes: give the address of the primary"),
         ),
-        (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask), _) => (
+        (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain), _) => (
             io::ErrorKind::ResourceBusy,
             moving(address),
         ),
@@ -99,6 +99,12 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
         ),
     };
     io(kind, message).with_source(error)
+}
+
+/// Whether a user or a password is wrong, or missing.
+fn is_login(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+        || matches!(error.code(), Some("WRONGPASS" | "NOAUTH"))
 }
 
 /// What is said of a node of a cluster.
@@ -136,6 +142,13 @@ pub(crate) fn of_sentinels(error: RedisError, primary: &str, address: &str) -> E
             "the sentinels at {address} know no primary of the name {primary:?} that works: it is the name in their `sentinel monitor`"
         );
         return io(io::ErrorKind::NotFound, message).with_source(error);
+    }
+    if is_login(&error) {
+        let message = format!(
+            "the sentinels at {address}, or the primary {primary:?}, want another user or password: redis-sentinel://user:password@host/name \
+             has those of the primary, and its ?sentinel_username=…&sentinel_password=… those of the sentinels"
+        );
+        return io(io::ErrorKind::PermissionDenied, message).with_source(error);
     }
     of_redis(error, address)
 }

@@ -48,6 +48,22 @@ impl Names {
         format!("{}:fact:{}", self.tag, hashed(name))
     }
 
+    /// All sessions, by when they expire.
+    pub(crate) fn sessions(&self) -> String {
+        format!("{}:sessions", self.tag)
+    }
+
+    /// The sessions of a principal, by when they expire.
+    pub(crate) fn principal(&self, name: &str) -> String {
+        let hash = hashed(&format!("principal {name}"));
+        format!("{}:principal:{hash}", self.tag)
+    }
+
+    /// A session among others.
+    pub(crate) fn session_hash(id: &str) -> String {
+        hashed(&format!("session {id}"))
+    }
+
     /// The record of a session.
     pub(crate) fn session(&self, id: &str) -> String {
         format!("{}:session", self.session_tag(id))
@@ -64,11 +80,7 @@ impl Names {
     }
 
     fn session_tag(&self, session: &str) -> String {
-        format!(
-            "{{{}:{}}}",
-            self.prefix,
-            hashed(&format!("session {session}"))
-        )
+        format!("{{{}:{}}}", self.prefix, Self::session_hash(session))
     }
 
     /// The channel on which the key is named of what has changed.
@@ -105,6 +117,8 @@ mod tests {
             names.tasks(),
             names.leases(),
             names.changes(),
+            names.sessions(),
+            names.principal("secret"),
         ];
         for name in &all {
             assert!(

@@ -1,15 +1,19 @@
 //! Sessions in Redis: a hash for each, whose fields change by themselves. Beside what the client said first, which never
 //! changes, it has a field for each setting and for each resource that the client watches.
+//!
+//! Sessions are counted in sorted sets by when they expire, which in a cluster are in another slot than the session. So it is counted
+//! before it is created, and until after it is over: what fails in between leaves a count that expires with its session.
 
 use std::{collections::HashMap, time::Duration};
 
 use oxmcp::{
     Error, Result,
-    store::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
+    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
 };
 
 use crate::{
-    scripts::{millis, script},
+    names::Names,
+    scripts::{Invocation, Script, millis, script},
     store::Redis,
 };
 
@@ -17,14 +21,18 @@ script!(CREATE, "sessions/create.lua");
 script!(SET, "sessions/set.lua");
 script!(TOUCH, "sessions/touch.lua");
 script!(REMOVE, "sessions/remove.lua");
+script!(ADMIT, "sessions/admit.lua");
+script!(COUNT, "sessions/count.lua");
+script!(LEAVE, "sessions/leave.lua");
 
 /// The kinds of values, each of which opens in no other's place.
 const RECORD: &str = "session";
 const LEVEL: &str = "log level of a session";
 const WATCHED: &str = "URI that a session watches";
 
-/// The field of what the client said first, and those of settings.
+/// The fields of what the client said first, of the key under which its principal's sessions are counted, and of settings.
 const RECORD_FIELD: &str = "record";
+const PRINCIPAL_FIELD: &str = "principal";
 const INITIALIZED_FIELD: &str = "initialized";
 const LEVEL_FIELD: &str = "level";
 
@@ -57,6 +65,22 @@ impl Redis {
             fields.push(self.watched(key, &uri)?);
         }
         Ok(fields)
+    }
+
+    /// A script about the count of a session, among all and among those under the key of its principal.
+    fn counting<'a>(&self, script: &'a Script, principal: &str, id: &str) -> Invocation<'a> {
+        let mut script = script.key(self.names.sessions());
+        if !principal.is_empty() {
+            script.key(principal);
+        }
+        script.arg(Names::session_hash(id));
+        script
+    }
+
+    /// Lets a session be counted no more.
+    async fn leave(&self, principal: &str, id: &str) -> Result<()> {
+        let script = self.counting(&LEAVE, principal, id);
+        self.connection.invoke(&script).await
     }
 
     fn watched(&self, key: &str, uri: &str) -> Result<(String, Vec<u8>)> {
@@ -109,14 +133,40 @@ fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 }
 
 impl SessionStore for Redis {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
         let key = self.names.session(id);
+        let principal = record.principal.as_deref();
+        let principal = principal.map_or_else(String::new, |it| self.names.principal(it));
         let mut script = CREATE.arg(millis(lasts));
+        script.arg(PRINCIPAL_FIELD).arg(&principal);
         for (field, value) in self.session_fields(&key, record)? {
             script.arg(field).arg(value);
         }
         script.key(&key);
-        self.connection.invoke(&script).await
+        let mut admit = self.counting(&ADMIT, &principal, id);
+        admit
+            .arg(millis(lasts))
+            .arg(self.max_sessions)
+            .arg(max_each);
+        let admitted: String = self.connection.invoke(&admit).await?;
+        match admitted.as_str() {
+            "principal full" => return Ok(Creation::PrincipalFull),
+            "full" => return Ok(Creation::Full),
+            _ => {}
+        }
+        if self.connection.invoke(&script).await? {
+            return Ok(Creation::Created);
+        }
+        if admitted == "admitted" {
+            self.leave(&principal, id).await?;
+        }
+        Ok(Creation::Exists)
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
@@ -158,11 +208,26 @@ impl SessionStore for Redis {
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
         let mut script = TOUCH.key(self.names.session(id));
-        self.connection.invoke(script.arg(millis(lasts))).await
+        script.arg(millis(lasts));
+        let touched: Option<(u64, String)> = self.connection.invoke(&script).await?;
+        let Some((version, principal)) = touched else {
+            return Ok(None);
+        };
+        let mut count = self.counting(&COUNT, &principal, id);
+        let counted = self.connection.invoke::<()>(count.arg(millis(lasts))).await;
+        if let Err(error) = counted {
+            // The next touch counts it again.
+            tracing::debug!(%error, "a session is not counted for a while");
+        }
+        Ok(Some(version))
     }
 
     async fn remove(&self, id: &str) -> Result<()> {
         let mut script = REMOVE.key(self.names.session(id));
-        self.connection.invoke(script.arg(millis(TOMBSTONE))).await
+        let principal: String = self
+            .connection
+            .invoke(script.arg(millis(TOMBSTONE)))
+            .await?;
+        self.leave(&principal, id).await
     }
 }

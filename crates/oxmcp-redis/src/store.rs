@@ -14,7 +14,7 @@ use crate::{changes::Changes, connection::Connection, names::Names, values::Valu
 /// It is a [`Cluster`](oxmcp::http::Cluster), with all that belongs to one: a [`TaskStore`](oxmcp::tasks::TaskStore), a
 /// [`SessionStore`](oxmcp::store::SessionStore), an [`EventStore`](oxmcp::store::EventStore) and a [`Bus`](oxmcp::store::Bus).
 ///
-/// It is bounded in how many tasks there are, in all and of one owner, and in the streams of a session. What bounds the bytes of all is `maxmemory` of Redis, where
+/// It is bounded in how many tasks and sessions there are, in all and of one owner, and in the streams of a session. What bounds the bytes of all is `maxmemory` of Redis, where
 /// `maxmemory-policy` must be `noeviction` or `volatile-ttl`: with `allkeys-lru` tasks get lost while they are needed. What Redis does not
 /// know any more, after a power cut or a failover, is gone.
 #[derive(Clone, Debug)]
@@ -26,6 +26,7 @@ pub struct Redis {
     pub(crate) changes: Arc<Changes>,
     pub(crate) max_tasks: usize,
     pub(crate) max_tasks_each: usize,
+    pub(crate) max_sessions: usize,
     pub(crate) max_stream_events: usize,
     pub(crate) max_stream_bytes: usize,
     pub(crate) max_event_age: Duration,
@@ -41,7 +42,8 @@ impl Redis {
     /// | a cluster, by some of its nodes (feature `cluster`) | `redis://[user:password@]host[:port][,host[:port]…]` |
     /// | a primary that sentinels know by a name (feature `sentinel`) | `redis-sentinel://[user:password@]host[:port][,…]/name[/database]` |
     ///
-    /// With the feature `tls`, `rediss` takes the place of `redis`. User and password are those of Redis; sentinels are asked without.
+    /// With the feature `tls`, `rediss` takes the place of `redis`, for sentinels, too. User and password are those of Redis. Where the
+    /// sentinels want some, they follow as `?sentinel_username=…&sentinel_password=…`, or the password alone, escaped as in any URL.
     ///
     /// # Errors
     /// Where the address cannot be read, nobody answers there within 3 seconds, the user or password is wrong, or the server is older
@@ -65,6 +67,7 @@ impl Redis {
             changes: Arc::new(changes),
             max_tasks: 100_000,
             max_tasks_each: 1_000,
+            max_sessions: 100_000,
             max_stream_events: 4096,
             max_stream_bytes: 4 << 20,
             max_event_age: Duration::from_secs(5 * 60),
@@ -115,6 +118,15 @@ impl Redis {
     #[must_use]
     pub fn max_tasks_each(mut self, tasks: usize) -> Self {
         self.max_tasks_each = tasks;
+        self
+    }
+
+    /// How many sessions there are at most on all nodes; one more is refused. Those count that may still be used, and those that were
+    /// opened within the last minute. Default: 100 000. How many one principal has at most is among the
+    /// [limits](oxmcp::HttpLimits::max_sessions_each) of endpoints.
+    #[must_use]
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = sessions;
         self
     }
 

@@ -75,6 +75,8 @@ CREATE TABLE IF NOT EXISTS sessions (
     expires INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_expiry ON sessions (expires);
+CREATE INDEX IF NOT EXISTS sessions_by_principal ON sessions (json_extract(record, '$.principal'))
+    WHERE record IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS streams (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oxmcp::{
     Error, Result,
-    store::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
+    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -36,6 +36,20 @@ fn find(db: &Connection, key: &str, now: i64) -> rusqlite::Result<Option<(String
     .optional()
 }
 
+/// Whether there is a session under this key, be it over or not.
+fn exists(db: &Connection, key: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?
+        .exists([key])
+}
+
+/// How many sessions a principal has. What has expired is not there any more.
+fn count_of(db: &Connection, principal: &str) -> rusqlite::Result<usize> {
+    db.prepare_cached(
+        "SELECT count(*) FROM sessions WHERE record IS NOT NULL AND json_extract(record, '$.principal') = ?1",
+    )?
+    .query_row([principal], |row| row.get(0))
+}
+
 /// Removes what has expired, and what would expire first where there are too many.
 fn purge(db: &Connection, max: usize, now: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM sessions WHERE expires <= ?1")?
@@ -54,21 +68,33 @@ fn purge(db: &Connection, max: usize, now: i64) -> rusqlite::Result<()> {
 }
 
 impl SessionStore for Sqlite {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
         let (key, bounds, now) = (hashed(id), self.bounds, self.database.now_ms());
         let expires = now.saturating_add(millis(lasts));
         self.database
             .run(move |db| {
                 let json = encode(&record, bounds.record_bytes)?;
                 purge(db, usize::MAX, now)?;
-                let created = db
-                    .prepare_cached(
-                        "INSERT INTO sessions (id, record, version, expires) VALUES (?1, ?2, 1, ?3)
-                         ON CONFLICT DO NOTHING",
-                    )?
-                    .execute(params![key, json, expires])?;
+                if exists(db, &key)? {
+                    return Ok(Creation::Exists);
+                }
+                if let Some(principal) = &record.principal
+                    && count_of(db, principal)? >= max_each
+                {
+                    return Ok(Creation::PrincipalFull);
+                }
+                db.prepare_cached(
+                    "INSERT INTO sessions (id, record, version, expires) VALUES (?1, ?2, 1, ?3)",
+                )?
+                .execute(params![key, json, expires])?;
                 purge(db, bounds.sessions, now)?;
-                Ok(created == 1)
+                Ok(Creation::Created)
             })
             .await
     }

@@ -162,9 +162,11 @@ limits! {
         /// keeps, where one more gets an error that says so. Default: 10 000, at some 15 KiB each with its connection.
         pub max_streams: usize = 10_000;
         /// How many sessions an HTTP endpoint keeps at once; one more is refused with 503, unless an unused one can give way. As many
-        /// again may be ending that gave way. Default: 10 000, at some 15 KiB each with its connection.
+        /// again may be ending that gave way. Default: 10 000, at some 15 KiB each with its connection. Each node counts its own; how
+        /// many there are on all of them is bounded by their store of sessions.
         pub max_sessions: usize = 10_000;
-        /// How many of them are of one principal (`http::Principal`), where it is known; one more is refused with 429.
+        /// How many of them are of one principal (`http::Principal`), where it is known; one more is refused with 429. With a store of
+        /// sessions that is among all nodes.
         /// Default: 1000, so that one cannot take all of them. Where there is no room, be it for a principal or at all, the oldest
         /// session whose client has sent nothing since `initialize` gives way to a new one.
         pub max_sessions_each: usize = 1000;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oxmcp::Result;
 use redis::{
-    ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 
@@ -22,11 +22,13 @@ pub(super) struct Address {
     pub(super) servers: Vec<ConnectionInfo>,
     /// The name of the primary, where they are sentinels.
     pub(super) primary: Option<String>,
+    /// The user and password of sentinels.
+    pub(super) sentinel: RedisConnectionInfo,
 }
 
 impl Address {
     /// Reads `redis://[user:password@]host[:port][,host[:port]…][/database]`, or
-    /// `redis-sentinel://[user:password@]host[:port][,…]/name[/database]`.
+    /// `redis-sentinel://[user:password@]host[:port][,…]/name[/database][?sentinel_username=…&sentinel_password=…]`.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err(failure::of_url(None));
@@ -41,9 +43,9 @@ impl Address {
             Some(scheme) => (scheme, true),
             None => (scheme, false),
         };
-        let (primary, tail) = match is_sentinel {
-            true => primary(tail)?,
-            false => (None, tail.to_owned()),
+        let (primary, sentinel, tail) = match is_sentinel {
+            true => sentinel(tail)?,
+            false => (None, RedisConnectionInfo::default(), tail.to_owned()),
         };
         let servers = hosts.split(',').map(|host| {
             let host = match is_sentinel && !has_port(host) {
@@ -58,6 +60,7 @@ impl Address {
         Ok(Self {
             servers: servers.collect::<Result<_>>()?,
             primary,
+            sentinel,
         })
     }
 
@@ -68,15 +71,44 @@ impl Address {
     }
 }
 
-/// The name of the primary, and what follows it.
-fn primary(tail: &str) -> Result<(Option<String>, String)> {
-    let path = tail.strip_prefix('/').unwrap_or_default();
-    let end = path.find(['/', '?']).unwrap_or(path.len());
-    let (name, rest) = path.split_at(end);
+/// The name of the primary, the user and password of the sentinels, and all else that follows the hosts.
+fn sentinel(tail: &str) -> Result<(Option<String>, RedisConnectionInfo, String)> {
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let path = path.strip_prefix('/').unwrap_or_default();
+    let end = path.find('/').unwrap_or(path.len());
+    let (name, database) = path.split_at(end);
     if name.is_empty() {
         return Err(failure::of_url(None));
     }
-    Ok((Some(name.to_owned()), rest.to_owned()))
+    let (mut user, mut password) = (String::new(), None);
+    let mut rest = database.to_owned();
+    for pair in query.split('&').filter(|it| !it.is_empty()) {
+        match pair.split_once('=') {
+            Some(("sentinel_username", it)) => user = in_authority(it),
+            Some(("sentinel_password", it)) => password = Some(in_authority(it)),
+            _ => {
+                rest.push(if rest.contains('?') { '&' } else { '?' });
+                rest.push_str(pair);
+            }
+        }
+    }
+    let Some(password) = password else {
+        return Ok((Some(name.to_owned()), RedisConnectionInfo::default(), rest));
+    };
+    let url = format!("redis://{user}:{password}@localhost");
+    let info = url.as_str().into_connection_info();
+    let info = info.map_err(|error| failure::of_url(Some(error)))?;
+    Ok((Some(name.to_owned()), info.redis_settings().clone(), rest))
+}
+
+/// Text of a query as it stands before the host of a URL: what is escaped in a query is escaped there, and some more.
+fn in_authority(text: &str) -> String {
+    let escaped = [(':', "%3A"), ('/', "%2F"), ('?', "%3F"), ('@', "%40")];
+    let mut text = text.to_owned();
+    for (letter, code) in escaped {
+        text = text.replace(letter, code);
+    }
+    text
 }
 
 fn has_port(host: &str) -> bool {
@@ -133,12 +165,6 @@ mod tests {
                 shown
             );
         }
-        let sealed = Address::parse("redis-sentinel://u:p@a/main/3").unwrap();
-        let settings = sealed.servers[0].redis_settings();
-        assert_eq!(
-            (settings.username(), settings.password(), settings.db()),
-            (Some("u"), Some("p"), 3)
-        );
         for url in [
             "localhost",
             "redis-sentinel://a",
@@ -147,6 +173,27 @@ mod tests {
             "redis://a,b:x",
         ] {
             assert!(Address::parse(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn sentinels_have_a_user_and_password_of_their_own() {
+        let own = "sentinel_username=s%20s&sentinel_password=x:/?@%26";
+        for (query, login) in [
+            ("", (None, None)),
+            ("?protocol=resp3", (None, None)),
+            (&format!("?{own}"), (Some("s s"), Some("x:/?@&"))),
+            ("?sentinel_password=x&protocol=resp3", (None, Some("x"))),
+        ] {
+            let address = Address::parse(&format!("redis-sentinel://u:p@a/main/3{query}"));
+            let address = address.unwrap();
+            let sentinel = (address.sentinel.username(), address.sentinel.password());
+            assert_eq!(sentinel, login, "{query}");
+            let settings = address.servers[0].redis_settings();
+            assert_eq!(
+                (settings.username(), settings.password(), settings.db()),
+                (Some("u"), Some("p"), 3)
+            );
         }
     }
 }

@@ -113,26 +113,19 @@ impl Connection {
 
     /// Runs a command.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        self.patiently(|| {
-            let mut current = self.0.current();
-            async move { command.query_async(&mut current).await }
-        })
-        .await
+        self.patiently(|| self.0.query(command)).await
     }
 
     /// Runs a script, which Redis is told again where it has forgotten it.
     pub(crate) async fn invoke<T: FromRedisValue>(&self, script: &Invocation<'_>) -> Result<T> {
         let by_hash = script.by_hash();
         let by_hash = &by_hash;
-        self.patiently(|| {
-            let mut current = self.0.current();
-            async move {
-                match by_hash.query_async(&mut current).await {
-                    Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                        script.by_code().query_async(&mut current).await
-                    }
-                    answer => answer,
+        self.patiently(|| async move {
+            match self.0.query(by_hash).await {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                    self.0.query(&script.by_code()).await
                 }
+                answer => answer,
             }
         })
         .await
@@ -195,6 +188,19 @@ impl Inner {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Makes a command, at another node where its key has moved there before the rest of its slot.
+    async fn query<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
+        let answer = command.query_async(&mut self.current()).await;
+        #[cfg(feature = "cluster")]
+        if let (Form::Cluster(nodes), Err(error)) = (&self.form, &answer)
+            && error.kind() == ErrorKind::Server(ServerErrorKind::Ask)
+            && let Some((node, _)) = error.redirect_node()
+        {
+            return nodes.ask(node, command).await;
+        }
+        answer
+    }
+
     /// Where subscriptions can be.
     async fn clients(&self) -> Vec<Client> {
         match (&self.form, self.current()) {
@@ -210,7 +216,9 @@ impl Inner {
 
     /// Whether a node of a cluster has refused what another would do, or what it will do soon. Nothing was done then.
     fn is_elsewhere(&self, error: &RedisError) -> bool {
-        use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain};
+        use ServerErrorKind::{
+            Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
+        };
         #[cfg(feature = "cluster")]
         let is_cluster = matches!(self.form, Form::Cluster(_));
         #[cfg(not(feature = "cluster"))]
@@ -218,7 +226,7 @@ impl Inner {
         let is_refused = match error.kind() {
             ErrorKind::Server(kind) => matches!(
                 kind,
-                BusyLoading | ClusterDown | MasterDown | Moved | ReadOnly | TryAgain
+                Ask | BusyLoading | ClusterDown | MasterDown | Moved | ReadOnly | TryAgain
             ),
             kind => kind == ErrorKind::ClusterConnectionNotFound,
         };

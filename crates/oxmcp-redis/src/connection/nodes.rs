@@ -1,20 +1,33 @@
-//! Nodes of a cluster: one connection for commands, which finds the node of each key, and any node for subscriptions.
+//! Nodes of a cluster: one connection for commands, which finds the node of each key, another one to where keys move, and any node for
+//! subscriptions.
+
+use std::sync::{Mutex, PoisonError};
 
 use redis::{
-    Client, ConnectionAddr, ConnectionInfo, RedisResult, cluster::ClusterClient,
+    Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue, RedisResult, Value,
+    aio::{ConnectionLike, ConnectionManager},
+    cluster::ClusterClient,
     cluster_async::ClusterConnection,
 };
 
-use super::{address, server::PATIENCE};
+use super::{
+    address,
+    server::{PATIENCE, config},
+};
 
 /// The nodes that were named, by which the others are found.
 pub(super) struct Nodes {
     named: Vec<ConnectionInfo>,
+    /// The node to which keys have moved last, and a connection to it.
+    moving_to: Mutex<Option<(String, ConnectionManager)>>,
 }
 
 impl Nodes {
     pub(super) fn new(named: Vec<ConnectionInfo>) -> Self {
-        Self { named }
+        Self {
+            named,
+            moving_to: Mutex::default(),
+        }
     }
 
     pub(super) async fn connect(&self) -> RedisResult<ClusterConnection> {
@@ -34,33 +47,62 @@ impl Nodes {
         let mut command = redis::cmd("CLUSTER");
         let found: RedisResult<String> = command.arg("NODES").query_async(connection).await;
         let found = found.unwrap_or_default();
-        let Some(first) = self.named.first() else {
-            return Vec::new();
-        };
-        let others = found
-            .lines()
-            .filter_map(working)
-            .filter_map(|(host, port)| {
-                let address = match first.addr().clone() {
-                    ConnectionAddr::TcpTls {
-                        insecure,
-                        tls_params,
-                        ..
-                    } => ConnectionAddr::TcpTls {
-                        host,
-                        port,
-                        insecure,
-                        tls_params,
-                    },
-                    _ => ConnectionAddr::Tcp(host, port),
-                };
-                Client::open(first.clone().set_addr(address)).ok()
-            });
+        let others = found.lines().filter_map(working);
+        let others = others.filter_map(|(host, port)| self.client(host, port));
         let named = self
             .named
             .iter()
             .filter_map(|it| Client::open(it.clone()).ok());
         others.chain(named).collect()
+    }
+
+    /// A client of a node, with all but the address as in those that were named.
+    fn client(&self, host: String, port: u16) -> Option<Client> {
+        let first = self.named.first()?;
+        let address = match first.addr().clone() {
+            ConnectionAddr::TcpTls {
+                insecure,
+                tls_params,
+                ..
+            } => ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure,
+                tls_params,
+            },
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        Client::open(first.clone().set_addr(address)).ok()
+    }
+
+    /// Makes a command at a node, `host:port`, to which the slot of its key moves. Many of them have none of the slots yet, so that the
+    /// connection for commands does not know them.
+    pub(super) async fn ask<T: FromRedisValue>(&self, node: &str, command: &Cmd) -> RedisResult<T> {
+        let mut connection = self.connection_to(node)?;
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("ASKING").add_command(command.clone());
+        let mut answers = connection.req_packed_commands(&pipeline, 0, 2).await?;
+        let answer = answers.pop().unwrap_or(Value::Nil);
+        Ok(redis::from_redis_value(answer.extract_error()?)?)
+    }
+
+    fn connection_to(&self, node: &str) -> RedisResult<ConnectionManager> {
+        let mut moving_to = self
+            .moving_to
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, connection)) = &*moving_to
+            && known == node
+        {
+            return Ok(connection.clone());
+        }
+        let place = node.rsplit_once(':');
+        let client =
+            place.and_then(|(host, port)| self.client(host.to_owned(), port.parse().ok()?));
+        let client = client.ok_or((ErrorKind::Client, "keys move to a node without an address"))?;
+        let connection = ConnectionManager::new_lazy_with_config(client, config())?;
+        *moving_to = Some((node.to_owned(), connection.clone()));
+        Ok(connection)
     }
 }
 

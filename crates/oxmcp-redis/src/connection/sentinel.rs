@@ -22,7 +22,7 @@ pub(super) struct Sentinels {
 }
 
 impl Sentinels {
-    /// User, password and database of the address are those of the primary; the sentinels are asked without.
+    /// User, password and database of the address are those of the primary; the sentinels may have others.
     pub(super) fn new(address: &Address, primary: &str) -> Result<Self> {
         let mut settings = SentinelNodeConnectionInfo::default().set_tcp_settings(tcp());
         if let Some(first) = address.servers.first() {
@@ -34,11 +34,8 @@ impl Sentinels {
                 });
             }
         }
-        let plain = |it: &ConnectionInfo| {
-            let settings = redis::RedisConnectionInfo::default();
-            it.clone().set_redis_settings(settings)
-        };
-        let sentinels = address.servers.iter().map(plain).collect();
+        let asked = |it: &ConnectionInfo| it.clone().set_redis_settings(address.sentinel.clone());
+        let sentinels = address.servers.iter().map(asked).collect();
         let sentinels = Sentinel::build(sentinels).map_err(|error| failure::of_url(Some(error)))?;
         Ok(Self {
             sentinels: Mutex::new(sentinels),

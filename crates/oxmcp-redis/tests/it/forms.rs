@@ -30,7 +30,7 @@ use super::server::{Server, free_port, key, own, refused, task};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until something holds.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "{what}");
@@ -80,7 +80,7 @@ async fn is_heard(store: &Redis, other: &Redis) {
 }
 
 /// Three primaries, among which the keys are divided.
-async fn cluster(test: &str) -> Option<Vec<Server>> {
+pub(crate) async fn cluster(test: &str) -> Option<Vec<Server>> {
     let mut nodes = Vec::new();
     for _ in 0..3 {
         nodes.push(node_of_cluster(test)?);
@@ -95,7 +95,7 @@ async fn cluster(test: &str) -> Option<Vec<Server>> {
     Some(nodes)
 }
 
-fn node_of_cluster(test: &str) -> Option<Server> {
+pub(crate) fn node_of_cluster(test: &str) -> Option<Server> {
     let port = free_port().to_string();
     let options = [
         "--cluster-enabled",
@@ -109,7 +109,7 @@ fn node_of_cluster(test: &str) -> Option<Server> {
 }
 
 /// Makes one cluster of nodes, and waits until each of them says so.
-async fn meet(nodes: &[Server]) {
+pub(crate) async fn meet(nodes: &[Server]) {
     let (first, others) = nodes.split_first().unwrap();
     for node in others {
         let port = node.port().to_string();
@@ -407,4 +407,52 @@ async fn a_primary_that_is_one_no_longer_is_left() {
     is_heard(&store, &store).await;
     let keys: usize = watched.replica.says(&["DBSIZE"]).unwrap();
     assert_eq!(keys, 4);
+}
+
+#[tokio::test]
+async fn sentinels_have_a_user_and_a_password_of_their_own() {
+    let test = "sentinels with passwords";
+    let Some(primary) = own(test, &["--requirepass", "of-primary"]) else {
+        return;
+    };
+    let port = primary.port();
+    let file = std::env::temp_dir().join(format!("oxmcp-sentinel-{port}.conf"));
+    let settings = format!(
+        "bind 127.0.0.1\nsentinel monitor main 127.0.0.1 {port} 1\nsentinel auth-pass main of-primary\n\
+         requirepass of-sentinels\nuser ann on >of:ann/ allchannels +@all\n"
+    );
+    fs::write(&file, settings).unwrap();
+    let sentinel = own(test, &[file.to_str().unwrap(), "--sentinel"]).unwrap();
+    until("the sentinel does not reach the primary", || {
+        let known: Vec<String> = sentinel
+            .says_as(
+                ":of-sentinels@",
+                &["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"],
+            )
+            .unwrap();
+        known[1] == port.to_string()
+    })
+    .await;
+    fs::remove_file(file).ok();
+    let connect = |login: &str, query: &str| {
+        let host = format!("127.0.0.1:{}", sentinel.port());
+        Redis::connect(format!("redis-sentinel://{login}@{host}/main{query}"))
+    };
+    for (login, query) in [
+        (":of-primary", ""),
+        (":of-primary", "?sentinel_password=wrong-secret"),
+        (":wrong-secret", "?sentinel_password=of-sentinels"),
+    ] {
+        let error = refused(connect(login, query).await);
+        assert!(error.contains("?sentinel_username="), "{query}: {error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+    for query in [
+        "?sentinel_password=of-sentinels",
+        "?sentinel_username=ann&sentinel_password=of%3Aann/",
+    ] {
+        let store = connect(":of-primary", query).await.unwrap();
+        let store = store.prefix(query).keys([key(1)]);
+        store.create(task("a")).await.unwrap();
+    }
 }

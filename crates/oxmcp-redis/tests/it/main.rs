@@ -11,9 +11,13 @@ mod connecting;
 mod events;
 mod forms;
 mod losses;
+mod moving;
 mod nodes;
+mod quota;
 mod roaming;
 mod server;
 mod sessions;
 mod tasks;
+#[cfg(feature = "tls")]
+mod tls;
 mod values;

@@ -123,7 +123,13 @@ impl Server {
 
     /// What an administrator says.
     pub(crate) fn says<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
-        let client = redis::Client::open(self.url())?;
+        self.says_as("", words)
+    }
+
+    /// What somebody says who has a password.
+    pub(crate) fn says_as<T: FromRedisValue>(&self, login: &str, words: &[&str]) -> RedisResult<T> {
+        let url = format!("redis://{login}127.0.0.1:{}", self.port);
+        let client = redis::Client::open(url)?;
         let mut command = redis::cmd(words[0]);
         command
             .arg(&words[1..])

@@ -5,9 +5,11 @@ use std::time::Duration;
 use oxmcp::{
     Revision,
     protocol::LoggingLevel,
-    store::{SessionRecord, SessionStore, Setting},
+    store::{Creation, SessionRecord, SessionStore, Setting},
     testing,
 };
+use oxmcp_redis::Redis;
+use tokio::time::{Instant, sleep};
 
 use super::server::{refused, shared};
 
@@ -37,7 +39,7 @@ async fn redis_sees_no_secret_of_a_session() {
     let mut secret = record("secret-client");
     secret.principal = Some("secret-principal".to_owned());
     secret.subscribed = vec!["secret://first".to_owned()];
-    store.create("secret-id", secret, LONG).await.unwrap();
+    store.create("secret-id", secret, LONG, 1).await.unwrap();
     for setting in [
         Setting::Watch("secret://second".to_owned()),
         Setting::LogLevel(LoggingLevel::Warning),
@@ -64,7 +66,7 @@ async fn a_removed_session_is_forgotten_after_a_minute() {
         return;
     };
     let store = server.connect(&prefix).await;
-    store.create("a", record("a"), LONG).await.unwrap();
+    store.create("a", record("a"), LONG, 1).await.unwrap();
     store.remove("a").await.unwrap();
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
     let left: i64 = server.says(&["PTTL", &keys[0]]).unwrap();
@@ -80,12 +82,12 @@ async fn what_a_client_says_of_itself_is_bounded() {
     let large = record(&"x".repeat(300 << 10));
     assert!(
         store
-            .create("large", large, LONG)
+            .create("large", large, LONG, 1)
             .await
             .unwrap_err()
             .is_limit()
     );
-    store.create("a", record("a"), LONG).await.unwrap();
+    store.create("a", record("a"), LONG, 1).await.unwrap();
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
     let fill = "for at = 1, 10000 do redis.call('HSET', KEYS[1], 'other' .. at, '1') end";
     let () = server.says(&["EVAL", fill, "1", &keys[0]]).unwrap();
@@ -99,4 +101,88 @@ async fn what_a_client_says_of_itself_is_bounded() {
             .unwrap(),
         Some(2)
     );
+}
+
+/// A session of Ann, who may have one.
+async fn create_of_ann(store: &Redis, id: &str, lasts: Duration) -> Creation {
+    let mut record = record("a");
+    record.principal = Some("secret-ann".to_owned());
+    store.create(id, record, lasts, 1).await.unwrap()
+}
+
+#[tokio::test]
+async fn counts_show_nobody_and_expire_with_their_sessions() {
+    let Some((server, prefix)) = shared("counts of sessions") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    assert_eq!(
+        create_of_ann(&store, "secret-a", LONG).await,
+        Creation::Created
+    );
+    let counts = || -> Vec<String> { server.says(&["KEYS", &format!("{{{prefix}}}:*")]).unwrap() };
+    assert_eq!(counts().len(), 2);
+    for key in counts() {
+        assert!(!key.contains("secret"), "{key}");
+        let members: Vec<String> = server.says(&["ZRANGE", &key, "0", "-1"]).unwrap();
+        assert!(members.iter().all(|it| it.len() == 32), "{members:?}");
+        let left: i64 = server.says(&["PTTL", &key]).unwrap();
+        assert!((50_000..=60_000).contains(&left), "{left}");
+    }
+    store.touch("secret-a", 2 * LONG).await.unwrap();
+    for key in counts() {
+        let left: i64 = server.says(&["PTTL", &key]).unwrap();
+        assert!(left > 110_000, "{left}");
+    }
+    store.remove("secret-a").await.unwrap();
+    assert!(counts().is_empty());
+    // One that was removed is not created again, and so not counted.
+    assert_eq!(
+        create_of_ann(&store, "secret-a", LONG).await,
+        Creation::Exists
+    );
+    assert!(counts().is_empty());
+}
+
+#[tokio::test]
+async fn what_fails_between_a_count_and_its_session_expires() {
+    let Some((server, prefix)) = shared("counts without sessions") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    create_of_ann(&store, "a", Duration::from_millis(300)).await;
+    let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
+    let () = server.says(&["DEL", &keys[0]]).unwrap();
+    assert_eq!(
+        create_of_ann(&store, "b", LONG).await,
+        Creation::PrincipalFull
+    );
+    let begun = Instant::now();
+    while create_of_ann(&store, "b", LONG).await != Creation::Created {
+        assert!(begun.elapsed() < LONG, "it is counted for ever");
+        sleep(Duration::from_millis(10)).await;
+    }
+    // What has expired is not kept, either.
+    let all = format!("{{{prefix}}}:sessions");
+    assert_eq!(server.says::<usize>(&["ZCARD", &all]).unwrap(), 1);
+}
+
+#[tokio::test]
+async fn sessions_are_bounded_among_all_handles() {
+    let Some((server, prefix)) = shared("how many sessions there are") else {
+        return;
+    };
+    let connect = async || server.connect(&prefix).await.max_sessions(2);
+    let (one, other) = (connect().await, connect().await);
+    let create = async |store: &Redis, id| store.create(id, record("a"), LONG, 1).await.unwrap();
+    assert_eq!(create(&one, "a").await, Creation::Created);
+    assert_eq!(create_of_ann(&other, "b", LONG).await, Creation::Created);
+    assert_eq!(create(&other, "c").await, Creation::Full);
+    assert_eq!(
+        create_of_ann(&one, "d", LONG).await,
+        Creation::PrincipalFull
+    );
+    assert!(one.load("c").await.unwrap().is_none());
+    other.remove("a").await.unwrap();
+    assert_eq!(create(&other, "c").await, Creation::Created);
 }

@@ -6,7 +6,7 @@ use oxmcp::{
     Revision, SharedKeys,
     http::Cluster,
     protocol::LoggingLevel,
-    store::{SessionRecord, SessionStore, Setting},
+    store::{Creation, SessionRecord, SessionStore, Setting},
     testing,
 };
 use oxmcp_sqlite::Sqlite;
@@ -43,8 +43,11 @@ async fn the_contract_of_buses_holds() {
 async fn a_session_and_the_keys_outlive_a_restart() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
-    store.create("secret-id", record("a"), LONG).await.unwrap();
-    store.create("over", record("b"), LONG).await.unwrap();
+    store
+        .create("secret-id", record("a"), LONG, 1)
+        .await
+        .unwrap();
+    store.create("over", record("b"), LONG, 1).await.unwrap();
     for setting in [
         Setting::Initialized,
         Setting::LogLevel(LoggingLevel::Warning),
@@ -65,7 +68,8 @@ async fn a_session_and_the_keys_outlive_a_restart() {
     assert!(found.record.initialized);
     assert_eq!(found.record.log_level, Some(LoggingLevel::Warning));
     assert_eq!(found.record.subscribed, ["file:///a"]);
-    assert!(!store.create("over", record("b"), LONG).await.unwrap());
+    let again = store.create("over", record("b"), LONG, 1).await.unwrap();
+    assert_eq!(again, Creation::Exists);
     let keys = store.shared_keys().store();
     assert_eq!(keys.open(&place_of_it, &sealed).unwrap(), b"state");
     assert!(keys.open(&place_of_it, &other).is_err());
@@ -78,9 +82,15 @@ async fn a_session_and_the_keys_outlive_a_restart() {
 async fn sessions_are_bounded() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap().max_sessions(2);
-    store.create("long", record("a"), 2 * LONG).await.unwrap();
-    store.create("short", record("b"), LONG / 2).await.unwrap();
-    store.create("new", record("c"), LONG).await.unwrap();
+    store
+        .create("long", record("a"), 2 * LONG, 1)
+        .await
+        .unwrap();
+    store
+        .create("short", record("b"), LONG / 2, 1)
+        .await
+        .unwrap();
+    store.create("new", record("c"), LONG, 1).await.unwrap();
     assert!(store.load("short").await.unwrap().is_none());
     for id in ["long", "new"] {
         assert!(store.load(id).await.unwrap().is_some(), "{id}");
@@ -88,7 +98,7 @@ async fn sessions_are_bounded() {
     store.remove("unknown").await.unwrap();
     assert!(store.load("long").await.unwrap().is_some());
     let large = record(&"x".repeat(64 << 10));
-    assert!(refused(store.create("large", large, LONG).await).contains("than is kept"));
+    assert!(refused(store.create("large", large, LONG, 1).await).contains("than is kept"));
     let uri = || Setting::Watch("x".repeat(64 << 10));
     assert!(store.set("long", uri()).await.unwrap_err().is_limit());
     assert_eq!(store.load("long").await.unwrap().unwrap().version, 1);
@@ -107,5 +117,6 @@ async fn a_file_of_an_earlier_release_gets_what_it_lacks() {
     }
     drop(earlier);
     let store = Sqlite::open(place.file()).await.unwrap();
-    assert!(store.create("a", record("a"), LONG).await.unwrap());
+    let created = store.create("a", record("a"), LONG, 1).await.unwrap();
+    assert_eq!(created, Creation::Created);
 }

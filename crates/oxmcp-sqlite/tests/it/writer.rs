@@ -132,7 +132,7 @@ async fn the_writer() {
                 let params = serde_json::from_str("{}").unwrap();
                 let record = SessionRecord::new(params, Revision::V2025_11_25);
                 let lasts = Duration::from_secs(3600);
-                SessionStore::create(&store, &id, record, lasts)
+                SessionStore::create(&store, &id, record, lasts, 1)
                     .await
                     .unwrap();
                 println!("acknowledged session {id}");

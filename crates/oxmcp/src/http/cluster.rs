@@ -103,6 +103,10 @@ impl AnyCluster {
         &self.keys
     }
 
+    pub(super) fn tasks(&self) -> &Arc<dyn AnyTaskStore> {
+        &self.tasks
+    }
+
     /// Gives a server the keys and the store of tasks, unless it has its own.
     pub(super) fn join(&self, server: &Server) {
         server.share_keys(&self.keys);

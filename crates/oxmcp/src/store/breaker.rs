@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The breaker of one store: once it has not answered in time it is not asked for a while, and then by one call alone, until it
 /// answers. A request waits for a store that hangs once, and no more.
 #[derive(Debug)]
-pub(super) struct Breaker {
+pub(crate) struct Breaker {
     /// The name of the store.
     store: &'static str,
     state: Mutex<State>,
@@ -45,19 +45,19 @@ pub(crate) enum StoreHealth {
 }
 
 impl Breaker {
-    pub(super) fn new(store: &'static str) -> Self {
+    pub(crate) fn new(store: &'static str) -> Self {
         Self {
             store,
             state: Mutex::default(),
         }
     }
 
-    pub(super) fn health(&self) -> StoreHealth {
+    pub(crate) fn health(&self) -> StoreHealth {
         self.state.lock().health
     }
 
     /// Waits for an answer of the store, within bounds. Cancel safe if the answer is.
-    pub(super) async fn call<T>(
+    pub(crate) async fn call<T>(
         &self,
         answer: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {

@@ -10,7 +10,7 @@ use super::{
     breaker::{Breaker, StoreHealth},
     bus::{Bus, Delivery},
     events::{Claim, EventStore, Replay, StreamWrite},
-    sessions::{SessionRecord, SessionStore, Setting, StoredSession},
+    sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession},
 };
 use crate::error::Result;
 
@@ -66,7 +66,8 @@ pub(crate) trait AnySessionStore: Send + Sync {
         id: &'a str,
         record: SessionRecord,
         lasts: Duration,
-    ) -> BoxFuture<'a, Result<bool>>;
+        max_each: usize,
+    ) -> BoxFuture<'a, Result<Creation>>;
 
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>>;
 
@@ -194,8 +195,12 @@ impl<S: SessionStore> AnySessionStore for Patient<S> {
         id: &'a str,
         record: SessionRecord,
         lasts: Duration,
-    ) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.breaker.call(self.store.create(id, record, lasts)))
+        max_each: usize,
+    ) -> BoxFuture<'a, Result<Creation>> {
+        Box::pin(
+            self.breaker
+                .call(self.store.create(id, record, lasts, max_each)),
+        )
     }
 
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>> {

@@ -1,7 +1,7 @@
 //! Store of sessions in memory, bounded by count and size.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, hash_map},
     fmt,
     sync::MutexGuard,
     time::Duration,
@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::sessions::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
+use super::sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
 use crate::{
     error::{Error, Result},
     sync::Mutex,
@@ -37,6 +37,8 @@ struct State {
     sessions: HashMap<String, Entry>,
     /// The ids by when they expire, the first first.
     by_expiry: BTreeMap<(Instant, u64), String>,
+    /// How many there are by principal, of those that have any.
+    by_principal: HashMap<String, usize>,
     /// The number of the next entry.
     next: u64,
 }
@@ -95,13 +97,35 @@ impl MemorySessionStore {
 
 impl State {
     fn insert(&mut self, id: &str, stored: Option<StoredSession>, lasts: Duration) {
-        if let Some(before) = self.sessions.remove(id) {
-            self.by_expiry.remove(&before.place);
+        self.take(id);
+        if let Some(principal) = stored.as_ref().and_then(|it| it.record.principal.as_ref()) {
+            *self.by_principal.entry(principal.clone()).or_default() += 1;
         }
         self.next += 1;
         let place = (expiry(lasts), self.next);
         self.by_expiry.insert(place, id.to_owned());
         self.sessions.insert(id.to_owned(), Entry { stored, place });
+    }
+
+    fn take(&mut self, id: &str) {
+        let Some(before) = self.sessions.remove(id) else {
+            return;
+        };
+        self.by_expiry.remove(&before.place);
+        let principal = before.stored.and_then(|it| it.record.principal);
+        if let Some(principal) = principal
+            && let hash_map::Entry::Occupied(mut count) = self.by_principal.entry(principal)
+        {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    fn has_room(&self, principal: Option<&String>, max_each: usize) -> bool {
+        let count = principal.map(|it| self.by_principal.get(it).copied().unwrap_or_default());
+        count.is_none_or(|it| it < max_each)
     }
 
     fn stored(&mut self, id: &str) -> Option<&mut StoredSession> {
@@ -113,7 +137,7 @@ impl State {
             && first.key().0 <= now
         {
             let id = first.remove();
-            self.sessions.remove(&id);
+            self.take(&id);
         }
     }
 
@@ -122,7 +146,7 @@ impl State {
             let Some((_, id)) = self.by_expiry.pop_first() else {
                 return;
             };
-            self.sessions.remove(&id);
+            self.take(&id);
         }
     }
 }
@@ -135,15 +159,24 @@ fn expiry(lasts: Duration) -> Instant {
 }
 
 impl SessionStore for MemorySessionStore {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
         self.check(&record)?;
         let mut state = self.lock();
         if state.sessions.contains_key(id) {
-            return Ok(false);
+            return Ok(Creation::Exists);
+        }
+        if !state.has_room(record.principal.as_ref(), max_each) {
+            return Ok(Creation::PrincipalFull);
         }
         state.insert(id, Some(StoredSession::new(record, 1)), lasts);
         state.make_room(self.max_sessions);
-        Ok(true)
+        Ok(Creation::Created)
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

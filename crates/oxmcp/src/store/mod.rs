@@ -36,7 +36,7 @@ mod memory_events;
 mod memory_sessions;
 mod sessions;
 
-pub(crate) use breaker::StoreHealth;
+pub(crate) use breaker::{Breaker, StoreHealth};
 pub use bus::{Bus, Delivery};
 pub(crate) use erased::{
     AnyBus, AnyEventStore, AnySessionStore, any_bus, any_event_store, any_session_store,
@@ -47,4 +47,4 @@ pub(crate) use listen::listen;
 pub use memory_bus::MemoryBus;
 pub use memory_events::MemoryEventStore;
 pub use memory_sessions::MemorySessionStore;
-pub use sessions::{SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
+pub use sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};

@@ -45,8 +45,12 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
-    /// Keeps the record of a new session for this time, by the store's own clock, in version 1. Returns whether it does: `false`
-    /// where there is one of this id, or was until [a minute](TOMBSTONE) ago one that was removed.
+    /// Keeps the record of a new session for this time, by the store's own clock, in version 1, unless its principal has `max_each`
+    /// sessions, among all nodes, that were not removed and have not expired. Sessions of nobody in particular are not counted so.
+    ///
+    /// Of what is created at once no more is kept than there may be. A count may go on for a while after its session, where
+    /// something failed in between, but expires with the time that was said last; else the sessions of a node that is gone would
+    /// count for ever.
     ///
     /// # Errors
     /// Where it cannot be kept. The session goes on at the node where it is, and nowhere else.
@@ -58,7 +62,8 @@ pub trait SessionStore: Send + Sync + 'static {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-    ) -> impl Future<Output = Result<bool>> + Send;
+        max_each: usize,
+    ) -> impl Future<Output = Result<Creation>> + Send;
 
     /// The record of a session, with all that was set since it was created; `None` where there is none.
     ///
@@ -101,8 +106,14 @@ pub trait SessionStore: Send + Sync + 'static {
 }
 
 impl<S: SessionStore> SessionStore for Arc<S> {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
-        (**self).create(id, record, lasts).await
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        (**self).create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
@@ -120,6 +131,23 @@ impl<S: SessionStore> SessionStore for Arc<S> {
     async fn remove(&self, id: &str) -> Result<()> {
         (**self).remove(id).await
     }
+}
+
+/// What became of a session that was to be [created](SessionStore::create).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "an endpoint must know what to tell its client"
+)]
+pub enum Creation {
+    /// Its record is kept.
+    Created,
+    /// There is one of this id, or was until [a minute](TOMBSTONE) ago one that was removed.
+    Exists,
+    /// Its principal has as many sessions as it may have.
+    PrincipalFull,
+    /// There are as many sessions as the store may have. One that makes room for the newest never says so.
+    Full,
 }
 
 /// What can change in the record of a session.

@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "http-server")]
+use super::wire::ID;
 use super::{
     memory::MemoryTaskStore,
     record::TaskRecord,
@@ -147,6 +149,20 @@ impl Tasks {
             self.local.shared.get_or_init(|| Arc::clone(store));
         }
         self.is_in_memory
+    }
+
+    /// The store of a server's tasks, if it has any, but for one in memory that nobody has chosen. `shared` is that of the nodes, which
+    /// takes its place.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn store_of(
+        server: &Server,
+        shared: Option<&Arc<dyn AnyTaskStore>>,
+    ) -> Option<Arc<dyn AnyTaskStore>> {
+        let tasks: Arc<Self> = server.extension_state(ID)?;
+        match tasks.is_in_memory {
+            true => shared.map(Arc::clone),
+            false => Some(Arc::clone(&tasks.store)),
+        }
     }
 
     /// Whether the store may hold what other processes have begun.

@@ -13,12 +13,19 @@ use tokio::time::{Instant, sleep};
 use super::contract_rules::{HOSTILE, PATIENCE, must, unique};
 use crate::{
     error::{Error, Result},
-    store::{AnySessionStore, SessionRecord, SessionStore, Setting, any_session_store},
+    store::{
+        AnySessionStore,
+        Creation::{self, Created, Exists, PrincipalFull},
+        SessionRecord, SessionStore, Setting, any_session_store,
+    },
 };
 
 /// A time after which records expire while their rule is tested, and one after which they do not.
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
+
+/// So many sessions that no principal has too many.
+const MANY: usize = usize::MAX;
 
 /// Holds a store of sessions against what [`SessionStore`] promises. `make` gives two handles to one store, as two processes
 /// have them; each rule asks for them anew, which may lead to the same store: ids never come twice. It takes some seconds, since
@@ -60,14 +67,18 @@ where
     removed_record(&new().await).await?;
     hostile_ids(&new().await).await?;
     records_at_once(&new().await).await?;
-    expired_record(&new().await).await
+    expired_record(&new().await).await?;
+    counted_by_principal(&new().await).await?;
+    counted_at_once(&new().await).await?;
+    no_longer_counted(&new().await).await
 }
 
 type Handles = (Arc<dyn AnySessionStore>, Arc<dyn AnySessionStore>);
 
 async fn unknown_record((one, other): &Handles) -> Result<()> {
     let rule = "there is no record of a session that was not created";
-    one.create(&unique(), small_record("a")?, LONG).await?;
+    one.create(&unique(), small_record("a")?, LONG, MANY)
+        .await?;
     let id = unique();
     must(rule, loaded(other, &id).await?, None)?;
     must(rule, other.touch(&id, LONG).await?, None)?;
@@ -80,7 +91,7 @@ async fn loads_what_was_created((one, other): &Handles) -> Result<()> {
     for record in [small_record("a")?, full_record()?] {
         let id = unique();
         let expected = Some((comparable(&record)?, 1));
-        must(rule, one.create(&id, record, LONG).await?, true)?;
+        must(rule, one.create(&id, record, LONG, MANY).await?, Created)?;
         for store in [one, other, one] {
             must(rule, loaded(store, &id).await?, expected.clone())?;
         }
@@ -91,8 +102,10 @@ async fn loads_what_was_created((one, other): &Handles) -> Result<()> {
 async fn created_once((one, other): &Handles) -> Result<()> {
     let rule = "there is one record of an id, the first";
     let id = unique();
-    must(rule, one.create(&id, small_record("a")?, LONG).await?, true)?;
-    must(rule, other.create(&id, full_record()?, LONG).await?, false)?;
+    let created = one.create(&id, small_record("a")?, LONG, MANY).await?;
+    must(rule, created, Created)?;
+    let again = other.create(&id, full_record()?, LONG, MANY).await?;
+    must(rule, again, Exists)?;
     let expected = Some((comparable(&small_record("a")?)?, 1));
     must(rule, loaded(other, &id).await?, expected)
 }
@@ -101,7 +114,7 @@ async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
     let rule = "what is set is in the record, and nothing else is changed";
     let id = unique();
     let mut record = small_record("a")?;
-    one.create(&id, record.clone(), LONG).await?;
+    one.create(&id, record.clone(), LONG, MANY).await?;
     let settings = [
         Setting::LogLevel(LoggingLevel::Warning),
         Setting::Watch("file:///a".to_owned()),
@@ -130,7 +143,7 @@ async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
 
 async fn settings_at_once((one, other): &Handles) -> Result<()> {
     let id = unique();
-    one.create(&id, small_record("a")?, LONG).await?;
+    one.create(&id, small_record("a")?, LONG, MANY).await?;
     let set = |store: &Arc<dyn AnySessionStore>, name: &'static str| {
         let (store, id) = (Arc::clone(store), id.clone());
         async move {
@@ -161,8 +174,8 @@ async fn settings_at_once((one, other): &Handles) -> Result<()> {
 
 async fn removed_record((one, other): &Handles) -> Result<()> {
     let (id, still) = (unique(), unique());
-    one.create(&id, small_record("a")?, LONG).await?;
-    one.create(&still, small_record("b")?, LONG).await?;
+    one.create(&id, small_record("a")?, LONG, MANY).await?;
+    one.create(&still, small_record("b")?, LONG, MANY).await?;
     for store in [one, other] {
         store.remove(&id).await?;
         let rule = "nothing is left of a session that was removed, and nothing brings it back";
@@ -171,8 +184,8 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
         must(rule, other.touch(&id, LONG).await?, None)?;
         must(
             rule,
-            other.create(&id, small_record("a")?, LONG).await?,
-            false,
+            other.create(&id, small_record("a")?, LONG, MANY).await?,
+            Exists,
         )?;
         must(rule, loaded(one, &id).await?, None)?;
         let rule = "sessions are removed one at a time";
@@ -184,8 +197,8 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
     one.remove(&early).await?;
     must(
         rule,
-        other.create(&early, small_record("a")?, LONG).await?,
-        false,
+        other.create(&early, small_record("a")?, LONG, MANY).await?,
+        Exists,
     )
 }
 
@@ -194,8 +207,10 @@ async fn hostile_ids((one, other): &Handles) -> Result<()> {
     let prefix = unique();
     let id = |name| format!("{prefix}{name}");
     for name in HOSTILE {
-        let created = one.create(&id(name), small_record(name)?, LONG).await?;
-        must(rule, created, true)?;
+        let created = one
+            .create(&id(name), small_record(name)?, LONG, MANY)
+            .await?;
+        must(rule, created, Created)?;
     }
     for name in HOSTILE {
         let expected = Some((comparable(&small_record(name)?)?, 1));
@@ -208,7 +223,8 @@ async fn hostile_ids((one, other): &Handles) -> Result<()> {
 async fn records_at_once((one, other): &Handles) -> Result<()> {
     let ids: Vec<_> = (0..32).map(|_| unique()).collect();
     let created = ids.iter().zip([one, other].into_iter().cycle());
-    let created = created.map(async |(id, store)| store.create(id, small_record(id)?, LONG).await);
+    let created =
+        created.map(async |(id, store)| store.create(id, small_record(id)?, LONG, MANY).await);
     try_join_all(created).await?;
     for id in &ids {
         let rule = "records that are created at once are all there";
@@ -220,9 +236,11 @@ async fn records_at_once((one, other): &Handles) -> Result<()> {
 
 async fn expired_record((one, other): &Handles) -> Result<()> {
     let (short, touched, shortened) = (unique(), unique(), unique());
-    one.create(&short, small_record("a")?, SHORT).await?;
-    one.create(&touched, small_record("a")?, SHORT).await?;
-    one.create(&shortened, small_record("a")?, LONG).await?;
+    one.create(&short, small_record("a")?, SHORT, MANY).await?;
+    one.create(&touched, small_record("a")?, SHORT, MANY)
+        .await?;
+    one.create(&shortened, small_record("a")?, LONG, MANY)
+        .await?;
     other.touch(&touched, LONG).await?;
     other.touch(&shortened, SHORT).await?;
     for id in [short, shortened] {
@@ -238,6 +256,79 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
     }
     let rule = "a record that was touched is kept for the time that was said last";
     must(rule, loaded(one, &touched).await?.is_some(), true)
+}
+
+/// Creates a session of a principal, who may have so many.
+async fn create_of(
+    store: &Arc<dyn AnySessionStore>,
+    (principal, max_each): (&str, usize),
+    id: &str,
+    lasts: Duration,
+) -> Result<Creation> {
+    let mut record = small_record("a")?;
+    record.principal = Some(principal.to_owned());
+    store.create(id, record, lasts, max_each).await
+}
+
+async fn counted_by_principal((one, other): &Handles) -> Result<()> {
+    let (principal, first) = (unique(), unique());
+    let of = (&*principal, 2);
+    let rule =
+        "a principal has no more sessions than it may have, whatever handle they are created by";
+    for (store, id, created) in [
+        (one, &first, Created),
+        (other, &first, Exists),
+        (other, &unique(), Created),
+        (one, &unique(), PrincipalFull),
+        (other, &unique(), PrincipalFull),
+    ] {
+        must(rule, create_of(store, of, id, LONG).await?, created)?;
+    }
+    let refused = unique();
+    create_of(other, of, &refused, LONG).await?;
+    let rule = "nothing is left of a session that is one too many";
+    must(rule, loaded(one, &refused).await?, None)?;
+    let rule = "each principal is counted by itself, and nobody in particular is not counted";
+    let created = create_of(one, (&unique(), 1), &unique(), LONG).await?;
+    must(rule, created, Created)?;
+    let of_nobody = one.create(&unique(), small_record("a")?, LONG, 0).await?;
+    must(rule, of_nobody, Created)
+}
+
+async fn counted_at_once((one, other): &Handles) -> Result<()> {
+    let principal = unique();
+    let stores = [one, other].into_iter().cycle().take(16);
+    let created =
+        stores.map(async |store| create_of(store, (&principal, 3), &unique(), LONG).await);
+    let created = try_join_all(created).await?;
+    let kept = created.iter().filter(|&&it| it == Created).count();
+    let rule = "of what is created at once there is no more than a principal may have";
+    must(rule, kept, 3)
+}
+
+async fn no_longer_counted((one, other): &Handles) -> Result<()> {
+    let (principal, first) = (unique(), unique());
+    let of = (&*principal, 1);
+    create_of(one, of, &first, LONG).await?;
+    other.remove(&first).await?;
+    let rule = "a session that was removed is not counted";
+    let short = unique();
+    must(rule, create_of(one, of, &short, SHORT).await?, Created)?;
+    let deadline = Instant::now() + PATIENCE;
+    let touched = unique();
+    while create_of(other, of, &touched, SHORT).await? != Created {
+        let rule = "a session whose time is over is not counted";
+        must(rule, Instant::now() < deadline, true)?;
+        sleep(Duration::from_millis(20)).await;
+    }
+    let rule = "a session that was touched is counted for the time that was said last";
+    one.touch(&touched, LONG).await?;
+    sleep(SHORT * 2).await;
+    must(
+        rule,
+        create_of(one, of, &unique(), LONG).await?,
+        PrincipalFull,
+    )
 }
 
 /// The record of a session as JSON, and its version.

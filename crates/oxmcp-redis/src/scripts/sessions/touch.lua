@@ -1,7 +1,7 @@
--- KEYS: the session. ARGV: how long it lasts from now on. Returns the version.
-local version = redis.call('HGET', KEYS[1], 'version')
-if not version then
+-- KEYS: the session. ARGV: how long it lasts from now on. Returns the version, and the key of the principal's sessions.
+local session = redis.call('HMGET', KEYS[1], 'version', 'principal')
+if not session[1] then
     return false
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return tonumber(version)
+return {tonumber(session[1]), session[2] or ''}

@@ -14,7 +14,8 @@ use http_body_util::Full;
 use oxmcp::{
     Error, Result,
     http::{HealthCheck, StreamableHttp},
-    store::{MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    tasks::{MemoryTaskStore, StoredTask, TaskRecord, TaskStore, Tasks},
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance};
@@ -35,8 +36,14 @@ struct Flaky {
 }
 
 impl SessionStore for Flaky {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
-        self.store.create(id, record, lasts).await
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        self.store.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
@@ -197,4 +204,75 @@ async fn paths_of_health_checks_are_answered_for_any_host() {
     }
     let other = get(endpoint, "/live").await;
     assert_eq!(other.status(), StatusCode::FORBIDDEN);
+}
+
+/// A store of tasks that may fail.
+struct FlakyTasks(MemoryTaskStore, AtomicBool);
+
+impl TaskStore for FlakyTasks {
+    async fn create(&self, task: TaskRecord) -> Result<()> {
+        self.0.create(task).await
+    }
+
+    async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+        if self.1.load(Ordering::Relaxed) {
+            return Err(Error::closed("the store is away"));
+        }
+        self.0.load(id).await
+    }
+
+    async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
+        self.0.replace(id, revision, task).await
+    }
+
+    async fn claim(&self, id: &str, lease: Duration) -> Result<Option<u64>> {
+        self.0.claim(id, lease).await
+    }
+
+    async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+        self.0.renew(id, epoch, lease).await
+    }
+
+    async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+        self.0.orphans(limit).await
+    }
+
+    async fn list(
+        &self,
+        owner: Option<&str>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        self.0.list(owner, after, limit).await
+    }
+
+    async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+        self.0.changed(id, revision).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_of_tasks_counts_where_somebody_has_chosen_it() {
+    let store = FlakyTasks(MemoryTaskStore::new(), AtomicBool::new(true));
+    let store = Arc::new(store);
+    let tasks = Tasks::new(Arc::clone(&store)).extension();
+    let endpoint = StreamableHttp::from(calculator().extension(tasks));
+    let readiness = endpoint.readiness_path("/readyz").readiness();
+    let said = |status: &str, tasks: &str| json!({"status": status, "stores": {"events": "up", "tasks": tasks}});
+    assert_eq!(
+        check(&readiness).await,
+        (UNAVAILABLE, said("starting", "down"))
+    );
+    store.1.store(false, Ordering::Relaxed);
+    assert_eq!(
+        check_later(&readiness).await,
+        (StatusCode::OK, said("ready", "up"))
+    );
+    store.1.store(true, Ordering::Relaxed);
+    let degraded = (StatusCode::OK, said("degraded", "down"));
+    assert_eq!(check_later(&readiness).await, degraded);
+    let in_memory = calculator().extension(Tasks::in_memory().extension());
+    let readiness = StreamableHttp::from(in_memory).readiness();
+    let ready = json!({"status": "ready", "stores": {"events": "up"}});
+    assert_eq!(check(&readiness).await, (StatusCode::OK, ready));
 }

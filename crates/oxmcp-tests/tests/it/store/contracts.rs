@@ -10,8 +10,9 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use oxmcp::{
     Error, Result,
     store::{
-        Bus, Claim, Delivery, EventStore, Lease, MemoryBus, MemoryEventStore, MemorySessionStore,
-        Replay, SessionRecord, SessionStore, Setting, StoredSession, StreamWrite,
+        Bus, Claim, Creation, Delivery, EventStore, Lease, MemoryBus, MemoryEventStore,
+        MemorySessionStore, Replay, SessionRecord, SessionStore, Setting, StoredSession,
+        StreamWrite,
     },
     testing::{bus_contract, event_store_contract, session_store_contract},
 };
@@ -363,15 +364,42 @@ enum Loss {
     NoTombstone,
     KeepsForEver,
     TouchesNothing,
+    CountsNothing,
+    CountsForEver,
+    CountsEveryone,
+    CountsTwice,
+    CountsLate,
 }
 
 struct Lossy {
     store: MemorySessionStore,
     loss: Loss,
     ids: Mutex<Vec<String>>,
+    /// The principals of those that were created.
+    principals: Mutex<Vec<Option<String>>>,
 }
 
 impl Lossy {
+    /// How many sessions a principal may have.
+    async fn max_each(&self, record: &SessionRecord, max_each: usize) -> usize {
+        let principals = self.principals.lock().unwrap().clone();
+        let is_counted = |it: &&Option<String>| match self.loss {
+            Loss::CountsForEver | Loss::CountsTwice | Loss::CountsLate => **it == record.principal,
+            Loss::CountsEveryone => true,
+            _ => false,
+        };
+        let has_too_many = principals.iter().filter(is_counted).count() >= max_each;
+        match self.loss {
+            Loss::CountsNothing => usize::MAX,
+            Loss::CountsLate => {
+                tokio::task::yield_now().await;
+                if has_too_many { 0 } else { usize::MAX }
+            }
+            _ if has_too_many => 0,
+            _ => max_each,
+        }
+    }
+
     fn has(&self, loss: Loss) -> bool {
         self.loss == loss
     }
@@ -386,7 +414,15 @@ impl Lossy {
 }
 
 impl SessionStore for Lossy {
-    async fn create(&self, id: &str, mut record: SessionRecord, lasts: Duration) -> Result<bool> {
+    async fn create(
+        &self,
+        id: &str,
+        mut record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        let max_each = self.max_each(&record, max_each).await;
+        let principal = record.principal.clone();
         match self.loss {
             Loss::NoPrincipal => record.principal = None,
             Loss::NoLogLevel => record.log_level = None,
@@ -395,8 +431,15 @@ impl SessionStore for Lossy {
         }
         self.ids.lock().unwrap().push(id.to_owned());
         let id = if self.has(Loss::OneForAll) { "x" } else { id };
-        let created = self.store.create(id, record, self.lasts(lasts)).await?;
-        Ok(created || self.has(Loss::CreatesTwice))
+        let lasts = self.lasts(lasts);
+        let created = self.store.create(id, record, lasts, max_each).await?;
+        if created == Creation::Created || self.has(Loss::CountsTwice) {
+            self.principals.lock().unwrap().push(principal);
+        }
+        if created == Creation::Exists && self.has(Loss::CreatesTwice) {
+            return Ok(Creation::Created);
+        }
+        Ok(created)
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
@@ -480,6 +523,11 @@ async fn broken_stores_of_sessions_break_the_contract() {
         (Loss::NoTombstone, "nothing brings it back"),
         (Loss::KeepsForEver, "its time is over"),
         (Loss::TouchesNothing, "its time is over"),
+        (Loss::CountsNothing, "no more sessions than it may have"),
+        (Loss::CountsForEver, "was removed is not counted"),
+        (Loss::CountsEveryone, "each principal is counted by itself"),
+        (Loss::CountsTwice, "no more sessions than it may have"),
+        (Loss::CountsLate, "created at once there is no more"),
     ];
     for (loss, rule) in losses {
         let broken = session_store_contract(|| async {
@@ -487,6 +535,7 @@ async fn broken_stores_of_sessions_break_the_contract() {
                 store: MemorySessionStore::new(),
                 loss,
                 ids: Mutex::default(),
+                principals: Mutex::default(),
             })
         });
         let error = broken.await.expect_err(&format!("{loss:?} is not seen"));

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use oxmcp::{
-    Revision,
+    Result, Revision,
     protocol::LoggingLevel,
-    store::{MemorySessionStore, SessionRecord, SessionStore, Setting},
+    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting},
 };
 use serde_json::{json, value::to_raw_value};
 use tokio::time::advance;
@@ -21,15 +21,19 @@ async fn has(store: &MemorySessionStore, id: &str) -> bool {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+async fn create(store: &MemorySessionStore, id: &str, minutes: u32) -> Result<Creation> {
+    store.create(id, record(id), MINUTE * minutes, 1).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn attack_7_sessions_make_room_that_would_expire_first() {
     let store = MemorySessionStore::new().max_sessions(3);
     for (id, minutes) in [("a", 1), ("b", 3), ("c", 2)] {
-        let created = store.create(id, record(id), MINUTE * minutes).await;
-        assert!(created.unwrap());
+        let created = create(&store, id, minutes).await;
+        assert_eq!(created.unwrap(), Creation::Created);
     }
     store.touch("a", MINUTE * 4).await.unwrap();
-    store.create("d", record("d"), MINUTE * 5).await.unwrap();
+    create(&store, "d", 5).await.unwrap();
     for (id, is_there) in [("a", true), ("b", true), ("c", false), ("d", true)] {
         assert_eq!(has(&store, id).await, is_there, "{id}");
     }
@@ -43,8 +47,9 @@ async fn attack_7_sessions_make_room_that_would_expire_first() {
 #[tokio::test]
 async fn attack_7_a_record_that_is_too_large_is_refused() {
     let store = MemorySessionStore::new().max_record_bytes(1000);
-    store.create("a", record("a"), MINUTE).await.unwrap();
-    let refused = store.create("b", record(&"x".repeat(1000)), MINUTE).await;
+    create(&store, "a", 1).await.unwrap();
+    let large = record(&"x".repeat(1000));
+    let refused = store.create("b", large, MINUTE, 1).await;
     assert!(refused.unwrap_err().is_limit());
     for _ in 0..10 {
         let uri = "u".repeat(50);
@@ -62,10 +67,10 @@ async fn a_session_that_was_removed_is_remembered_for_a_minute() {
     let store = MemorySessionStore::new();
     store.remove("a").await.unwrap();
     advance(MINUTE - Duration::from_millis(1)).await;
-    let create = || store.create("a", record("a"), MINUTE);
-    assert!(!create().await.unwrap());
+    let create = || create(&store, "a", 1);
+    assert_eq!(create().await.unwrap(), Creation::Exists);
     advance(Duration::from_millis(1)).await;
-    assert!(create().await.unwrap());
+    assert_eq!(create().await.unwrap(), Creation::Created);
     advance(MINUTE).await;
     assert!(!has(&store, "a").await);
     assert!(format!("{store:?}").contains("sessions: 0"));

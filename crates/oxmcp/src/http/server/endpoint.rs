@@ -34,6 +34,7 @@ use crate::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
         any_bus, any_event_store, any_session_store,
     },
+    tasks::Tasks,
 };
 
 /// One URL for clients of every revision: sessions and stateless requests side by side.
@@ -331,16 +332,24 @@ impl StreamableHttp {
     /// | `degraded` | 200 | a store or the bus has failed when it was asked last; requests are served as well as can be |
     /// | `draining` | 503 | since [`announce_close`](Self::announce_close) or [`close`](Self::close) |
     ///
-    /// `stores` in the body says of each whether it is `up` or `down`. The stores of [tasks](crate::tasks) are not among them.
+    /// `stores` in the body says of each whether it is `up` or `down`. The store of [tasks](crate::tasks) is
+    /// among them where it is that of a [cluster](Self::cluster), or was given to [`Tasks::new`](crate::tasks::Tasks::new) of the one
+    /// server that is served.
     #[must_use]
     pub fn readiness(&self) -> HealthCheck {
         let settings = &self.settings;
+        let shared = settings.cluster.as_ref().map(|it| it.tasks());
+        let tasks = match &settings.server {
+            Some(server) => Tasks::store_of(server, shared),
+            None => shared.map(Arc::clone),
+        };
         HealthCheck::of_readiness(Readiness {
             state: Arc::clone(&self.state.health),
             stores: Stores {
                 sessions: settings.sessions.clone(),
                 events: settings.events.clone(),
                 bus: settings.bus.clone(),
+                tasks: tasks.map(|store| self.state.health.probed_tasks(store)),
             },
             is_strict: settings.strict_readiness,
         })

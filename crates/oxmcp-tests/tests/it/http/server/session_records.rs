@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use http::StatusCode;
 use oxmcp::{
     Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
-    store::{SessionRecord, SessionStore, Setting, StoredSession},
+    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession},
 };
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::yield_now};
@@ -225,8 +225,14 @@ async fn a_store_that_panics_delays_no_request() {
     struct Panics;
 
     impl SessionStore for Panics {
-        async fn create(&self, _: &str, _: SessionRecord, _: Duration) -> Result<bool> {
-            Ok(true)
+        async fn create(
+            &self,
+            _: &str,
+            _: SessionRecord,
+            _: Duration,
+            _: usize,
+        ) -> Result<Creation> {
+            Ok(Creation::Created)
         }
 
         async fn load(&self, _: &str) -> Result<Option<StoredSession>> {
@@ -257,7 +263,13 @@ async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
     struct Stuck;
 
     impl SessionStore for Stuck {
-        async fn create(&self, _: &str, _: SessionRecord, _: Duration) -> Result<bool> {
+        async fn create(
+            &self,
+            _: &str,
+            _: SessionRecord,
+            _: Duration,
+            _: usize,
+        ) -> Result<Creation> {
             pending().await
         }
 

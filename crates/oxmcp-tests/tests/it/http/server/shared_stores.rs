@@ -11,7 +11,7 @@ use std::{
 use oxmcp::{
     Error, Result,
     store::{
-        Claim, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
+        Claim, Creation, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
         SessionStore, Setting, StoredSession, StreamWrite,
     },
 };
@@ -124,8 +124,14 @@ pub(crate) struct SharedSessions {
 }
 
 impl SessionStore for SharedSessions {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
-        self.store.create(id, record, lasts).await
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        self.store.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use oxmcp::{
     Limits, RequestContext, Result, Server, Tool,
     http::{ResponseBody, StreamableHttp},
-    store::{MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -125,8 +125,14 @@ async fn an_endpoint_may_wait_without_limit_for_running_requests() {
 struct Slow(MemorySessionStore);
 
 impl SessionStore for Slow {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
-        self.0.create(id, record, lasts).await
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
+        self.0.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

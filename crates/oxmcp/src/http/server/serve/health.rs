@@ -24,13 +24,14 @@ use crate::{
     debug::opaque_debug,
     http::server::response::{self, ResponseBody},
     session::task::spawn,
-    store::{AnyBus, AnyEventStore, AnySessionStore, StoreHealth},
+    store::{AnyBus, AnyEventStore, AnySessionStore, Breaker, StoreHealth},
     sync::Mutex,
+    tasks::store::AnyTaskStore,
 };
 
 /// How often stores are asked at most whether they are there, however often the check is asked.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// The id, the stream and the topic of probes, which nothing else has.
+/// The ids, the stream and the topic of probes, which nothing else has.
 const PROBE: &str = "probe";
 
 /// A health check of an endpoint: made by [`StreamableHttp::liveness`](crate::http::StreamableHttp::liveness) and
@@ -64,16 +65,44 @@ pub(in crate::http::server) struct Stores {
     pub(in crate::http::server) sessions: Option<Arc<dyn AnySessionStore>>,
     pub(in crate::http::server) events: Option<Arc<dyn AnyEventStore>>,
     pub(in crate::http::server) bus: Option<Arc<dyn AnyBus>>,
+    pub(in crate::http::server) tasks: Option<ProbedTasks>,
+}
+
+/// A store of tasks. How it is only its probes say: those who use it have more patience.
+#[derive(Clone)]
+pub(in crate::http::server) struct ProbedTasks {
+    store: Arc<dyn AnyTaskStore>,
+    breaker: Arc<Breaker>,
 }
 
 /// What the checks of an endpoint share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::http::server) struct HealthState {
     is_draining: AtomicBool,
     probed: Mutex<Option<Instant>>,
+    tasks: Arc<Breaker>,
+}
+
+impl Default for HealthState {
+    fn default() -> Self {
+        Self {
+            is_draining: AtomicBool::new(false),
+            probed: Mutex::default(),
+            tasks: Arc::new(Breaker::new("tasks")),
+        }
+    }
 }
 
 impl HealthState {
+    /// A store of tasks, of which it is known how it was before.
+    pub(in crate::http::server) fn probed_tasks(
+        &self,
+        store: Arc<dyn AnyTaskStore>,
+    ) -> ProbedTasks {
+        let breaker = Arc::clone(&self.tasks);
+        ProbedTasks { store, breaker }
+    }
+
     /// Nothing more should be sent here.
     pub(in crate::http::server) fn set_draining(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
@@ -97,7 +126,9 @@ impl Stores {
         let sessions = self.sessions.as_ref().map(|it| ("sessions", it.health()));
         let events = self.events.as_ref().map(|it| ("events", it.health()));
         let bus = self.bus.as_ref().map(|it| ("bus", it.health()));
-        [sessions, events, bus].into_iter().flatten()
+        let tasks = self.tasks.as_ref();
+        let tasks = tasks.map(|it| ("tasks", it.breaker.health()));
+        [sessions, events, bus, tasks].into_iter().flatten()
     }
 
     fn any_is(&self, health: StoreHealth) -> bool {
@@ -111,10 +142,13 @@ impl Stores {
         let events = events.map(|it| it.after(PROBE, PROBE, 0, 0).map(drop));
         let bus = self.bus.as_ref();
         let bus = bus.map(|it| it.publish(PROBE, Bytes::new()).map(drop));
+        let tasks = self.tasks.as_ref();
+        let tasks = tasks.map(|it| it.breaker.call(it.store.load(PROBE)).map(drop));
         let probes = [
             sessions.map(FutureExt::boxed),
             events.map(FutureExt::boxed),
             bus.map(FutureExt::boxed),
+            tasks.map(FutureExt::boxed),
         ];
         join_all(probes.into_iter().flatten()).await;
     }

@@ -4,6 +4,7 @@
 //! that are idle.
 
 use std::{
+    mem,
     ops::Deref,
     sync::{Arc, Weak},
     time::Duration,
@@ -41,6 +42,8 @@ const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 /// watched already.
 pub(super) struct UnopenedSession {
     session: Arc<Session>,
+    /// Those that have given way to it.
+    evicted: Vec<Arc<Session>>,
     is_open: bool,
 }
 
@@ -61,7 +64,7 @@ impl UnopenedSession {
             caller.principal.as_ref().map(Principal::shared).as_ref(),
             limits,
         );
-        let permit = permit.map_err(|exceeded| {
+        let (permit, evicted) = permit.map_err(|exceeded| {
             let (status, why) = exceeded.why(limits);
             response::refuse(status, None, &Error::internal(why))
         })?;
@@ -75,8 +78,14 @@ impl UnopenedSession {
         outbox.count_in(&endpoint.state.budget, false);
         Ok(Self {
             session,
+            evicted,
             is_open: false,
         })
+    }
+
+    /// Those that have given way to it, once.
+    pub(super) fn take_evicted(&mut self) -> Vec<Arc<Session>> {
+        mem::take(&mut self.evicted)
     }
 
     /// Opens it. Where another request has restored the same session meanwhile, that is the one.

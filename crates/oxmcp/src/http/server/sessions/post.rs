@@ -11,6 +11,8 @@ use serde_json::value::RawValue;
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
+    persistence::Persistence,
+    quota::QuotaExceeded,
     session::{Session, SessionGuard},
     stored_events::Record,
     streams::Purpose,
@@ -105,7 +107,7 @@ fn shortened(session: &Session) -> Option<Box<RawValue>> {
 /// The answer to `initialize`. If it succeeds, the session is open from here on.
 async fn opened(
     endpoint: StreamableHttp,
-    session: UnopenedSession,
+    mut session: UnopenedSession,
     initialize: Option<Box<RawValue>>,
     branch: Arc<Connection>,
 ) -> Response<ResponseBody> {
@@ -125,26 +127,52 @@ async fn opened(
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
-    let params = initialize.or_else(|| shortened(&session));
+    let persistence = match keep_record(&endpoint, &mut session, initialize).await {
+        Ok(persistence) => persistence,
+        Err(exceeded) => {
+            let (status, why) = exceeded.why(&endpoint.settings.limits);
+            return *response::refuse(status, None, &Error::internal(why));
+        }
+    };
     let opened = Arc::clone(&*session);
     let session = session.open(&endpoint);
     if !Arc::ptr_eq(&session, &opened) {
         let why = Error::misuse("two sessions have the same id: each needs one of its own");
         return *misconfigured(&why);
     }
-    endpoint.state.sessions.set_unused(&session);
-    if let Some(store) = &endpoint.settings.sessions
-        && let Some(record) = params.and_then(|params| session.new_record(params))
-    {
-        // It fails where the store panics.
-        let _ = endpoint
-            .create_record(&session, Arc::clone(store), record)
-            .await;
+    if let Some(persistence) = persistence {
+        session.persist(persistence);
+        endpoint.share(&session);
     }
+    endpoint.state.sessions.set_unused(&session);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
         response.headers_mut().insert(SESSION_ID, id);
     }
     response
+}
+
+/// Keeps the record of a new session in the store, where there is one that does.
+///
+/// # Errors
+/// Where all nodes together have too many sessions.
+async fn keep_record(
+    endpoint: &StreamableHttp,
+    session: &mut UnopenedSession,
+    initialize: Option<Box<RawValue>>,
+) -> Result<Option<Persistence>, QuotaExceeded> {
+    let Some(store) = &endpoint.settings.sessions else {
+        return Ok(None);
+    };
+    let evicted = session.take_evicted();
+    let params = initialize.or_else(|| shortened(session));
+    match params.and_then(|params| session.new_record(params)) {
+        Some(record) => {
+            endpoint
+                .create_record(session, store, record, evicted)
+                .await
+        }
+        None => Ok(None),
+    }
 }
 
 /// Lets the session of a message take it by `take`, and answers it.

@@ -34,6 +34,8 @@ pub(in crate::http::server) enum QuotaExceeded {
     /// That of the principal.
     OfPrincipal,
     OfAll,
+    /// That of all nodes together.
+    OfNodes,
 }
 
 impl SessionQuota {
@@ -95,6 +97,10 @@ impl QuotaExceeded {
                     format!("there are {limit} sessions, which is the limit; try another time");
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
+            Self::OfNodes => {
+                let why = "there are as many sessions as all nodes may have; try another time";
+                (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
+            }
         }
     }
 }
@@ -114,43 +120,50 @@ impl fmt::Debug for QuotaPermit {
 
 /// An evictable session.
 pub(super) trait Evict: Send + Sync {
-    /// Ends it in favour of another, which gets its permit at once, unless it was used meanwhile.
-    fn evict(&self);
+    /// Ends it in favour of another, which gets its permit at once. Returns false where it was used meanwhile.
+    fn evict(&self) -> bool;
 }
 
 /// Sessions whose client has sent nothing but `initialize`. The oldest is evicted where the quota is used up.
 ///
 /// A client that opens sessions without end evicts those alone that are not used, most of them its own. A session that is used is
 /// never evicted: else such a client could end the sessions of others.
-#[derive(Default)]
-pub(super) struct EvictionQueue(Mutex<Queue>);
+pub(super) struct EvictionQueue<S>(Mutex<Queue<S>>);
 
-#[derive(Default)]
-struct Queue {
+struct Queue<S> {
     last: u64,
     /// In the order of their age.
-    sessions: BTreeMap<u64, Candidate>,
+    sessions: BTreeMap<u64, Candidate<S>>,
 }
 
 /// A session in the queue.
-struct Candidate {
+struct Candidate<S> {
     principal: Option<Arc<str>>,
-    session: Weak<dyn Evict>,
+    session: Weak<S>,
 }
 
 /// The place of a session in the queue, until this is dropped.
-pub(super) struct Evictable {
-    queue: Arc<EvictionQueue>,
+pub(super) struct Evictable<S> {
+    queue: Arc<EvictionQueue<S>>,
     number: u64,
 }
 
-impl EvictionQueue {
+impl<S> Default for EvictionQueue<S> {
+    fn default() -> Self {
+        Self(Mutex::new(Queue {
+            last: 0,
+            sessions: BTreeMap::new(),
+        }))
+    }
+}
+
+impl<S: Evict> EvictionQueue<S> {
     /// Adds a session that was opened just now.
     pub(super) fn add(
         self: &Arc<Self>,
         principal: Option<Arc<str>>,
-        session: Weak<dyn Evict>,
-    ) -> Evictable {
+        session: Weak<S>,
+    ) -> Evictable<S> {
         let mut queue = self.0.lock();
         queue.last += 1;
         let number = queue.last;
@@ -164,24 +177,25 @@ impl EvictionQueue {
         }
     }
 
-    /// Evicts the oldest of all, or of a principal. Returns false where there is none.
-    pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> bool {
-        let mut queue = self.0.lock();
-        let mut sessions = queue.sessions.iter();
-        let oldest = sessions.find(|(_, it)| of.is_none() || it.principal.as_ref() == of);
-        let Some(number) = oldest.map(|(number, _)| *number) else {
-            return false;
-        };
-        let session = queue.sessions.remove(&number);
-        drop(queue);
-        if let Some(session) = session.and_then(|it| it.session.upgrade()) {
-            session.evict();
+    /// Evicts the oldest of all, or of a principal. `None` where there is none.
+    pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> Option<Arc<S>> {
+        loop {
+            let mut queue = self.0.lock();
+            let mut sessions = queue.sessions.iter();
+            let oldest = sessions.find(|(_, it)| of.is_none() || it.principal.as_ref() == of);
+            let number = oldest.map(|(number, _)| *number)?;
+            let session = queue.sessions.remove(&number);
+            drop(queue);
+            if let Some(session) = session.and_then(|it| it.session.upgrade())
+                && session.evict()
+            {
+                return Some(session);
+            }
         }
-        true
     }
 }
 
-impl Drop for Evictable {
+impl<S> Drop for Evictable<S> {
     fn drop(&mut self) {
         let session = self.queue.0.lock().sessions.remove(&self.number);
         // Its memory is freed without the lock.

@@ -1,11 +1,6 @@
 //! Registry of an endpoint's sessions, by id.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    future::Future,
-    sync::{Arc, Weak},
-};
+use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
 use tokio::task::AbortHandle;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken};
@@ -30,7 +25,7 @@ pub(in crate::http::server) struct Sessions {
     /// All that there are, those included that are being opened, or closed.
     all: TaskTracker,
     quota: SessionQuota,
-    eviction_queue: Arc<EvictionQueue>,
+    eviction_queue: Arc<EvictionQueue<Session>>,
     /// The task that expires idle sessions.
     sweeper: Mutex<Option<AbortHandle>>,
     /// The task that listens to other nodes.
@@ -44,7 +39,7 @@ impl Sessions {
     }
 
     /// A permit for one more session. Where there is none, the oldest unused one is evicted: of the same principal where that
-    /// has too many, or else of all.
+    /// has too many, or else of all. Returns those that were, too.
     ///
     /// # Errors
     /// Where there is none, though nothing is unused.
@@ -52,28 +47,36 @@ impl Sessions {
         &self,
         principal: Option<&Arc<str>>,
         limits: &Limits,
-    ) -> Result<QuotaPermit, QuotaExceeded> {
+    ) -> Result<(QuotaPermit, Vec<Arc<Session>>), QuotaExceeded> {
+        let mut evicted = Vec::new();
         loop {
             let exceeded = match self.quota.acquire(principal, limits) {
-                Ok(permit) => return Ok(permit),
+                Ok(permit) => return Ok((permit, evicted)),
                 Err(exceeded) => exceeded,
             };
             // Evicted sessions close in their own time, which a store may draw out: as many again, and no more.
             if self.all.len() >= limits.http.max_sessions.saturating_mul(2) {
                 return Err(exceeded);
             }
-            let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
-            if !self.eviction_queue.evict_oldest(of) {
-                return Err(exceeded);
-            }
+            evicted.push(self.evict(exceeded, principal).ok_or(exceeded)?);
         }
+    }
+
+    /// Evicts the oldest unused session: of this principal where that has too many, or else of all. `None` where there is none.
+    pub(super) fn evict(
+        &self,
+        exceeded: QuotaExceeded,
+        principal: Option<&Arc<str>>,
+    ) -> Option<Arc<Session>> {
+        let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
+        self.eviction_queue.evict_oldest(of)
     }
 
     /// Lets a session that was opened just now be evicted until it is used.
     pub(super) fn set_unused(&self, session: &Arc<Session>) {
         let principal = session.principal().map(Arc::clone);
-        let evicted: Weak<Session> = Arc::downgrade(session);
-        session.set_evictable(self.eviction_queue.add(principal, evicted));
+        let place = self.eviction_queue.add(principal, Arc::downgrade(session));
+        session.set_evictable(place);
     }
 
     /// Registers a session. One of its id that is closing gives way: it has been evicted, and ends in its own time.
@@ -208,7 +211,7 @@ mod tests {
     };
 
     fn session(sessions: &Sessions) -> Arc<Session> {
-        let permit = sessions.acquire(None, &Limits::default()).unwrap();
+        let (permit, _) = sessions.acquire(None, &Limits::default()).unwrap();
         let (server, caller) = (Server::new("s", "1"), Caller::default());
         let peer = ServerRole::new(server);
         Session::new("id".into(), peer, &caller, permit, sessions.track())

@@ -57,7 +57,7 @@ struct Activity {
     /// When that was none, or else when the session was opened.
     idle_since: Instant,
     /// Set while nothing has come after `initialize`.
-    evictable: Option<Evictable>,
+    evictable: Option<Evictable<Session>>,
     /// `None` once it was given to another session.
     permit: Option<QuotaPermit>,
     /// What is kept of what the client has said of itself.
@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// Lets it be evicted until it is used for the first time.
-    pub(super) fn set_evictable(&self, evictable: Evictable) {
+    pub(super) fn set_evictable(&self, evictable: Evictable<Self>) {
         self.activity.lock().evictable = Some(evictable);
     }
 
@@ -228,15 +228,17 @@ impl Session {
 }
 
 impl Evict for Session {
-    fn evict(&self) {
+    fn evict(&self) -> bool {
         let mut activity = self.activity.lock();
         let evictable = activity.evictable.take();
         let permit = evictable.as_ref().and_then(|_| activity.permit.take());
         drop(activity);
-        if permit.is_some() {
+        let is_evicted = permit.is_some();
+        if is_evicted {
             tracing::debug!(session = %self.id, "an unused session is evicted");
             self.begin_close();
         }
+        is_evicted
     }
 }
 

@@ -3,6 +3,7 @@
 mod changes;
 mod pair;
 mod questions;
+mod quota;
 mod sessions;
 mod standing;
 mod streams;

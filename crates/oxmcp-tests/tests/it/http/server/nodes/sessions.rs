@@ -17,8 +17,8 @@ use oxmcp::{
     RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
     http::{Principal, StreamableHttp},
     store::{
-        Bus, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore, Setting,
-        StoredSession,
+        Bus, Creation, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore,
+        Setting, StoredSession,
     },
 };
 use serde_json::json;
@@ -444,9 +444,15 @@ impl Counting {
 }
 
 impl SessionStore for Counting {
-    async fn create(&self, id: &str, record: SessionRecord, lasts: Duration) -> Result<bool> {
+    async fn create(
+        &self,
+        id: &str,
+        record: SessionRecord,
+        lasts: Duration,
+        max_each: usize,
+    ) -> Result<Creation> {
         self.ask().await;
-        self.store.create(id, record, lasts).await
+        self.store.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

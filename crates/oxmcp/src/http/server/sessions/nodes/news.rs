@@ -7,12 +7,13 @@ use http::request::Parts;
 use oxmcp_protocol::internal::{Envelope, RequestParams};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::{
     super::{
         lifecycle::WeakEndpoint,
         persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
+        quota::QuotaExceeded,
         restore::take_over,
         session::Session,
         stream_writer::Place,
@@ -26,7 +27,7 @@ use crate::{
     error::Result,
     http::server::{caller::lasting_caller, endpoint::StreamableHttp},
     session::{connection::Caller, task::spawn},
-    store::{AnySessionStore, Delivery, SessionRecord, StoredSession, hashed, listen},
+    store::{AnySessionStore, Creation, Delivery, SessionRecord, StoredSession, hashed, listen},
     transport::traits::Frame,
 };
 
@@ -54,27 +55,51 @@ enum News {
 }
 
 impl StreamableHttp {
-    /// Keeps the record of a session in a store, by which others have it too from here on, in a task of its own.
-    pub(in super::super) fn create_record(
+    /// Keeps the record of a new session in a store, for other nodes. Where there are too many sessions, those do not count that
+    /// have given way to it here, or else the oldest unused one does; those of other nodes expire soon.
+    ///
+    /// # Errors
+    /// Where there are too many still.
+    pub(in super::super) async fn create_record(
         &self,
-        session: &Arc<Session>,
-        store: Arc<dyn AnySessionStore>,
+        session: &Session,
+        store: &Arc<dyn AnySessionStore>,
         record: SessionRecord,
-    ) -> JoinHandle<()> {
-        let (session, endpoint) = (Arc::clone(session), self.clone());
-        spawn(async move {
-            match store.create(session.id(), record.clone(), UNUSED).await {
-                Ok(true) => {
-                    let stored = StoredSession::new(record, 1);
-                    session.persist(Persistence::new(store, stored));
-                    endpoint.share(&session);
-                }
-                Ok(false) => tracing::warn!("a session is not shared: another had its id"),
-                Err(error) => {
-                    tracing::warn!(%error, "a session is not shared: the store does not keep it");
-                }
+        mut evicted: Vec<Arc<Session>>,
+    ) -> Result<Option<Persistence>, QuotaExceeded> {
+        let max_each = self.settings.limits.http.max_sessions_each;
+        let create = || {
+            let (store, id, record) = (Arc::clone(store), Arc::clone(session.id()), record.clone());
+            // It fails where the store panics.
+            spawn(async move { store.create(&id, record, UNUSED, max_each).await })
+        };
+        let mut created = create().await;
+        if let Some(exceeded) = exceeded(&created) {
+            if evicted.is_empty() {
+                evicted.extend(self.state.sessions.evict(exceeded, session.principal()));
             }
-        })
+            for evicted in &evicted {
+                self.remove_record(evicted).await;
+            }
+            if !evicted.is_empty() {
+                created = create().await;
+            }
+        }
+        if let Some(exceeded) = exceeded(&created) {
+            return Err(exceeded);
+        }
+        match created {
+            Ok(Ok(Creation::Created)) => {
+                let stored = StoredSession::new(record, 1);
+                return Ok(Some(Persistence::new(Arc::clone(store), stored)));
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a session is not shared: the store does not keep it");
+            }
+            Ok(Ok(_)) => tracing::warn!("a session is not shared: another had its id"),
+            Err(_) => {}
+        }
+        Ok(None)
     }
 
     /// Lets other nodes take part in a session from here on.
@@ -267,6 +292,15 @@ impl StreamableHttp {
         if persistence.is_over() {
             self.end_known(session);
         }
+    }
+}
+
+/// The part of the quota that a store has found to be used up.
+fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceeded> {
+    match created {
+        Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::OfPrincipal),
+        Ok(Ok(Creation::Full)) => Some(QuotaExceeded::OfNodes),
+        _ => None,
     }
 }
 
