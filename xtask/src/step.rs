@@ -283,3 +283,64 @@ pub(crate) fn all(steps: impl IntoIterator<Item = Outcome>) -> Outcome {
         Err(failures.join("\n\n"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_well_is_counted_and_not_shown() {
+        let routine = "   Compiling oxmcp v0.1.0
+     Running tests/it/main.rs (target/debug/deps/it)
+
+running 3 tests
+test a ... ok
+test b ... ok
+test result: ok. 2 passed; 0 failed; 1 ignored
+   Doc-tests oxmcp
+test result: ok. 1 passed; 0 failed; 0 ignored
+";
+        let Counts { passed, left_out } = show(Some(routine.as_bytes()));
+        assert_eq!((passed, left_out), (3, 0));
+        let is_shown = |line: &&str| !is_routine(line) && !line.starts_with("test result: ok. ");
+        assert_eq!(routine.lines().find(is_shown), None);
+        for told in [
+            "test c ... FAILED",
+            "test d has been running for over 60 seconds",
+            "thread 'c' panicked at src/lib.rs:1:1:",
+            "  left: 1",
+            "warning: unused variable: `x`",
+            "error: test failed, to rerun pass `-p oxmcp --lib`",
+        ] {
+            assert!(!is_routine(told), "{told}");
+        }
+        let skipped = format!("{LEFT_OUT}the test behind nginx\n");
+        assert_eq!(show(Some(skipped.as_bytes())).left_out, 1);
+    }
+
+    #[test]
+    fn a_command_to_run_again_is_typed_at_the_root_of_the_repository() {
+        assert_eq!(shown(&cargo(["test", "--locked"])), "cargo test --locked");
+        let within = cargo_in("bench", ["test", "a word"]);
+        assert_eq!(
+            shown(&within),
+            "(cd bench && CARGO_TARGET_DIR=target cargo test 'a word')"
+        );
+        let mut with = cargo(["test"]);
+        with.env("OXMCP_SCHEMAS", root().join("target/schemas"));
+        assert_eq!(shown(&with), "OXMCP_SCHEMAS=target/schemas cargo test");
+    }
+
+    #[test]
+    fn all_stages_run_and_each_failure_is_told() {
+        let failed = stages(&[
+            ("one", || Err("FAILED: the first".into())),
+            ("two", || Ok(())),
+            ("three", || Err("FAILED: the third".into())),
+        ]);
+        assert_eq!(
+            failed.unwrap_err(),
+            "FAILED: the first\n\nFAILED: the third"
+        );
+    }
+}

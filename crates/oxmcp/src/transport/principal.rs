@@ -7,10 +7,9 @@ use std::{
 };
 
 #[cfg(feature = "auth")]
-use oxmcp_auth::{
-    ScopeSet,
-    server::{ResourceServer, VerifiedToken},
-};
+use oxmcp_auth::server::VerifiedToken;
+#[cfg(all(feature = "auth", feature = "server"))]
+use oxmcp_auth::{ScopeSet, server::ResourceServer};
 
 /// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a
 /// middleware of your own in front of the endpoint, which puts one into the extensions of each request.
@@ -37,10 +36,10 @@ pub struct Principal {
     #[cfg(feature = "auth")]
     token: Option<Arc<VerifiedToken>>,
     /// Decides what its token permits.
-    #[cfg(feature = "auth")]
+    #[cfg(all(feature = "auth", feature = "server"))]
     resource: Option<Arc<ResourceServer>>,
     /// Whether it is not shown what its token does not permit.
-    #[cfg(feature = "auth")]
+    #[cfg(all(feature = "auth", feature = "server"))]
     hides_unpermitted: bool,
 }
 
@@ -52,9 +51,9 @@ impl Principal {
             name: name.into(),
             #[cfg(feature = "auth")]
             token: None,
-            #[cfg(feature = "auth")]
+            #[cfg(all(feature = "auth", feature = "server"))]
             resource: None,
-            #[cfg(feature = "auth")]
+            #[cfg(all(feature = "auth", feature = "server"))]
             hides_unpermitted: false,
         }
     }
@@ -69,7 +68,9 @@ impl Principal {
         Ok(Self {
             name: token.shared_owner_key()?,
             token: Some(token),
+            #[cfg(feature = "server")]
             resource: None,
+            #[cfg(feature = "server")]
             hides_unpermitted: false,
         })
     }
@@ -90,19 +91,19 @@ impl Principal {
     }
 
     /// Whether it is not shown what its token does not permit.
-    #[cfg(feature = "auth")]
+    #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn hides_unpermitted(&self) -> bool {
         self.hides_unpermitted
     }
 
     /// Whether it is not shown what needs these scopes.
-    #[cfg(feature = "auth")]
+    #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn hides(&self, needed: &ScopeSet) -> bool {
         self.hides_unpermitted && !self.permits(needed)
     }
 
     /// Whether its token permits what needs these scopes. Without a token nothing does.
-    #[cfg(feature = "auth")]
+    #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
         let (Some(resource), Some(token)) = (&self.resource, &self.token) else {
             return false;

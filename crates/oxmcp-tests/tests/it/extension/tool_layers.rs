@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use oxmcp::{
     CancellationToken, JsonSchema, RequestContext, Revision, Tool, ToolCall, ToolResponse,
-    protocol::{CallToolResult, InputRequest, Meta},
+    protocol::{CallToolResult, InputRequest, LoggingLevel, Meta},
     traits::{DetachedAnswer, DetachedProgress, DetachedWork},
 };
 use serde_json::{Value, json, value::RawValue};
@@ -120,6 +120,24 @@ async fn a_layer_answers_with_a_result_of_an_extension_where_it_is_declared() {
     let session = connect(&server, &client(clock()), Revision::LATEST_LEGACY).await;
     let refused = session.call_tool("t", ()).await.unwrap_err();
     assert!(refused.message().contains("2026-07-28"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_call_that_could_be_detached_logs_as_its_request_wants() {
+    let attached = |call: ToolCall| async move {
+        let mut call = call.detachable();
+        call.run().await
+    };
+    let tool = Tool::new("t", "Tells", |cx: RequestContext| async move {
+        let _ = cx.log(LoggingLevel::Error, "heard").await;
+    });
+    let server = Server::new("s", "1").tool(tool.layer(attached)).logging();
+    let mut peer = script(&server).await;
+    let mut call = modern(1, "tools/call", json!({"name": "t"}));
+    call["params"]["_meta"][Meta::LOG_LEVEL] = json!("error");
+    peer.send(call).await.unwrap();
+    let message = peer.receive().await.unwrap();
+    assert_eq!(message["params"]["data"], "heard", "{message}");
 }
 
 #[tokio::test]

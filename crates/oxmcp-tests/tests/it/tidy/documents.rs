@@ -1,5 +1,7 @@
 //! The documents: they name what exists, examples are short and run, and links to the specification name a revision.
 
+use oxmcp::protocol::method;
+
 use super::{
     none,
     source::{Source, files, library, read},
@@ -195,5 +197,59 @@ fn links_to_the_specification_name_a_revision() {
             }
         }
     }
+    none(&wrong);
+}
+
+/// The front page of the documentation is what programs write. Traits that they need not name have a page of their own.
+#[test]
+fn the_front_page_names_what_programs_name() {
+    const NAMED: [&str; 2] = ["JsonSchema", "OrToolError"];
+    let code: String = library().iter().map(Source::code_text).collect();
+    let mut traits: Vec<_> = code
+        .split("pub trait ")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next())
+        .collect();
+    traits.retain(|name| !NAMED.contains(name));
+    let page = read("crates/oxmcp/src/lib.rs").code_text();
+    let exports = page.split("\npub use ").skip(1);
+    let names = exports
+        .filter_map(|rest| rest.split(';').next())
+        .flat_map(|names| names.split(|c: char| !c.is_alphanumeric()));
+    let wrong: Vec<_> = names
+        .filter(|name| traits.contains(name))
+        .map(|name| format!("the trait {name} belongs into `oxmcp::traits`"))
+        .collect();
+    none(&wrong);
+}
+
+/// Whoever looks for a method of the protocol finds what sends or answers it.
+#[test]
+fn each_method_is_found_by_its_name() {
+    // What they say reaches programs as the result of something else.
+    const UNSEEN: [&str; 2] = [
+        "notifications/subscriptions/acknowledged",
+        "notifications/tasks/status",
+    ];
+    let code: String = library().iter().map(Source::code_text).collect();
+    let is_found = |name: &str| {
+        let aliases = code.split("doc(alias").skip(1);
+        let mut aliases = aliases.filter_map(|rest| rest.split(']').next());
+        aliases.any(|alias| alias.contains(&format!("\"{name}\"")))
+            || code.contains(&format!("pub async fn {name}("))
+    };
+    let tables = [
+        method::REQUESTS_TO_SERVER,
+        method::REQUESTS_TO_CLIENT,
+        method::NOTIFICATIONS_TO_SERVER,
+        method::NOTIFICATIONS_TO_CLIENT,
+    ];
+    let wrong: Vec<_> = tables
+        .into_iter()
+        .flatten()
+        .map(|row| row.name)
+        .filter(|name| !UNSEEN.contains(name) && !is_found(name))
+        .map(|name| format!("nothing has `#[doc(alias = {name:?})]`"))
+        .collect();
     none(&wrong);
 }

@@ -52,6 +52,7 @@ impl Client {
     ///
     /// # Cancel safety
     /// When the future is dropped, the connection is closed in the background.
+    #[doc(alias("initialize", "server/discover"))]
     pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
         let features = self.features().clone();
         let route = Route {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use oxmcp_protocol::Revision;
 use oxmcp_schema::JsonSchema;
 use serde_json::value::to_raw_value;
 
-use crate::server::ask::form::Form;
+use crate::server::ask::{Question, form::Form, question::Answered};
 
 #[expect(dead_code, reason = "only its schema is of interest")]
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -20,6 +21,7 @@ struct Booking {
     quiet: bool,
     /// Where to sit
     place: Place,
+    #[schemars(extend("default" = ["dinner"]))]
     meals: Vec<Meal>,
     /// How long
     #[schemars(range(min = 0.5, max = 2.5), extend("default" = 1.5))]
@@ -80,7 +82,10 @@ fn a_struct_is_a_form() {
                 "title": "The usual"
               }
             ]
-          }
+          },
+          "default": [
+            "dinner"
+          ]
         },
         "hours": {
           "type": "number",
@@ -132,10 +137,22 @@ fn what_no_form_can_ask_for_is_named() {
     struct Tags {
         tags: Vec<String>,
     }
-    insta::assert_snapshot!([problem::<Nested>(), problem::<Tags>(), problem::<bool>()].join("\n"), @r#"
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Chain {
+        next: Option<Box<Self>>,
+    }
+    let problems = [
+        problem::<Nested>(),
+        problem::<Tags>(),
+        problem::<bool>(),
+        problem::<Chain>(),
+    ];
+    insta::assert_snapshot!(problems.join("\n"), @r#"
     no form can ask for Nested: the field "inner" is an object; fields are text, numbers, bool, enums of plain names, and lists of such enums
     no form can ask for Tags: the field "tags" is a list of something other than an enum; fields are text, numbers, bool, enums of plain names, and lists of such enums
     no form can ask for boolean: it is no struct with named fields
+    no form can ask for Chain: the field "next" is of a recursive type; fields are text, numbers, bool, enums of plain names, and lists of such enums
     "#);
 }
 
@@ -165,10 +182,79 @@ fn a_pattern_is_shown_to_the_user() {
     struct Flight {
         #[schemars(regex(pattern = "^[A-Z]{2}[0-9]+$"))]
         number: String,
+        from: String,
     }
     let form = Form::of::<Flight>().unwrap();
     let text = serde_json::to_string(&form.schema).unwrap();
     assert!(text.contains(r#""pattern":"^[A-Z]{2}[0-9]+$""#), "{text}");
     let read: oxmcp_protocol::ElicitSchema = serde_json::from_str(&text).unwrap();
+    // With its fields in their order.
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    assert!(text.find(r#""number""#) < text.find(r#""from""#), "{text}");
+}
+
+#[test]
+fn what_a_type_says_of_its_fields_is_shown_to_the_user() {
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Order {
+        #[schemars(length(min = 2, max = 40))]
+        name: String,
+        #[schemars(extend("format" = "postcode"))]
+        code: String,
+        #[schemars(extend("default" = "outside"))]
+        place: Place,
+        #[schemars(length(min = 1, max = 3))]
+        extras: Vec<Extra>,
+    }
+    /// What else there is
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    enum Extra {
+        /// Some bread
+        Bread,
+        #[schemars(title = "A cup of coffee")]
+        Coffee,
+    }
+    let form = Form::of::<Order>().unwrap();
+    let shown = serde_json::to_value(&form.schema).unwrap()["properties"].take();
+    assert_eq!(
+        shown,
+        serde_json::json!({
+            "name": {"type": "string", "minLength": 2, "maxLength": 40},
+            // A form knows no such format.
+            "code": {"type": "string"},
+            "place": {"type": "string", "enum": ["inside", "outside"], "default": "outside"},
+            "extras": {
+                "type": "array",
+                "description": "What else there is",
+                "minItems": 1,
+                "maxItems": 3,
+                "items": {"anyOf": [
+                    {"const": "Bread", "title": "Some bread"},
+                    {"const": "Coffee", "title": "A cup of coffee"},
+                ]},
+            },
+        })
+    );
+}
+
+#[test]
+fn an_answer_is_held_against_the_type_and_not_its_form_alone() {
+    #[expect(dead_code, reason = "only its schema is of interest")]
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Fives {
+        #[schemars(extend("multipleOf" = 5))]
+        count: u8,
+    }
+    for (count, fits) in [(5, true), (3, false)] {
+        let question = Question::form::<Fives>("fives", "How many?");
+        let answer = serde_json::json!({"action": "accept", "content": {"count": count}});
+        let answered = Answered {
+            key: question.put.key,
+            request: question.put.request.unwrap(),
+            value: to_raw_value(&answer).unwrap(),
+            revision: Revision::LATEST,
+        };
+        assert_eq!((question.read)(&answered).is_ok(), fits, "{count}");
+    }
 }

@@ -77,3 +77,21 @@ impl AskSettings {
         }
     }
 }
+
+#[cfg(all(test, feature = "http-server"))]
+mod tests {
+    use super::*;
+    use crate::session::sealing::StateKey;
+
+    #[test]
+    fn the_keys_of_the_nodes_are_for_a_server_that_was_given_none() {
+        let [own, shared] = [1, 2].map(|byte| StateKey::new([byte; StateKey::LENGTH]));
+        let keys = SharedKeys::new([shared]);
+        let given = AskKeys::new(KeyRing::new(vec![own.clone()]));
+        given.share(&keys);
+        assert_eq!(given.current().sealing().unwrap().id(), own.id());
+        let none = AskKeys::default();
+        none.share(&keys);
+        assert!(Arc::ptr_eq(&none.current(), &keys.states()));
+    }
+}

@@ -286,6 +286,8 @@ impl ServerRole {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use super::*;
     use crate::{limits::Limits, server::Server};
 
@@ -303,5 +305,48 @@ mod tests {
         assert!(in_flight.enter(&id, &context()).is_ok());
         assert!(in_flight.enter(&id, &context()).is_err());
         assert!(in_flight.admit(&id, "x").is_err());
+    }
+
+    /// A request to a handler that never answers.
+    fn stuck(connection: &Arc<Connection>, id: i64) -> Arc<ContextParts> {
+        let peer = Arc::new(Peer::unknown());
+        let context = Arc::new(ContextParts::new(connection, Some(id.into()), peer));
+        let future = Box::pin(pending());
+        let inline = None;
+        run(Arc::clone(&context), Work { future, inline });
+        context
+    }
+
+    /// All that was said.
+    fn said(connection: &Connection) -> String {
+        let mut said = Vec::new();
+        connection.outbox.try_take(&mut said);
+        String::from_utf8(said).unwrap()
+    }
+
+    #[tokio::test]
+    async fn of_two_requests_that_began_with_one_id_the_second_is_refused() {
+        let peer = ServerRole::new(Server::new("s", "1"));
+        let connection = Connection::new(peer, Limits::default());
+        let [first, second] = [(); 2].map(|()| stuck(&connection, 1));
+        assert!(said(&connection).contains("in use"));
+        assert!(connection.in_flight().cancel(&1.into()));
+        assert!(first.cancel.is_set() && !second.cancel.is_set());
+    }
+
+    #[tokio::test]
+    async fn what_was_cancelled_before_gets_no_error_at_the_end() {
+        let peer = ServerRole::new(Server::new("s", "1"));
+        let connection = Connection::new(peer, Limits::default());
+        let wanted = stuck(&connection, 1);
+        stuck(&connection, 2);
+        connection.in_flight().cancel(&2.into());
+        connection.end_drain();
+        let said = said(&connection);
+        assert!(
+            said.contains(r#""id":1"#) && !said.contains(r#""id":2"#),
+            "{said}"
+        );
+        assert!(wanted.cancel.is_set(), "its handler is told");
     }
 }

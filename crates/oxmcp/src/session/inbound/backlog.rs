@@ -347,12 +347,54 @@ mod tests {
     }
 
     #[test]
-    fn of_two_with_one_id_the_older_is_cancelled() {
+    fn a_message_that_is_too_long_is_answered_in_its_turn() {
         let mut backlog = backlog();
-        for _ in 0..2 {
-            keep(&mut backlog, &request("1"));
+        assert!(keep(&mut backlog, &request("1")));
+        let beginning = b"{";
+        assert!(backlog.keep(&Frame::TooLong { beginning }, false));
+        backlog.pop(|frame, _| assert!(frame.message().is_some()));
+        backlog.pop(|frame, _| assert!(matches!(frame, Frame::TooLong { .. })));
+        assert!(backlog.is_empty());
+    }
+
+    #[test]
+    fn of_those_with_one_id_the_oldest_is_cancelled() {
+        let mut backlog = backlog();
+        let spaced = |spaces| " ".repeat(spaces) + &request("1");
+        for spaces in 0..2 {
+            keep(&mut backlog, &spaced(spaces));
         }
         assert!(cancel(&mut backlog, "1"));
-        assert_eq!(rest(backlog).len(), 1);
+        keep(&mut backlog, &spaced(2));
+        // What was there before the cancellation takes nothing of the newest along.
+        backlog.pop(|frame, _| assert_eq!(frame.message().unwrap().0, spaced(1).as_bytes()));
+        assert!(cancel(&mut backlog, "1"));
+        assert_eq!(rest(backlog), []);
+    }
+
+    #[test]
+    fn an_initialize_waits_for_what_holds_the_connection() {
+        let initialize = br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
+        for (held, is_kept) in [(true, true), (false, false), (false, true)] {
+            let mut backlog = backlog();
+            if !held && is_kept {
+                // One was let through.
+                backlog.keep(&Frame::Message(initialize), false);
+            }
+            assert_eq!(backlog.keep(&Frame::Message(initialize), held), is_kept);
+        }
+    }
+
+    #[test]
+    fn it_is_full_beyond_its_limit() {
+        let one = OVERHEAD + INDEXED + request("1").len();
+        let mut backlog = Backlog::new(2 * one, 4);
+        for id in ["1", "2"] {
+            assert!(!backlog.is_full());
+            keep(&mut backlog, &request(id));
+        }
+        assert!(!backlog.is_full());
+        backlog.keep(&Frame::TooLong { beginning: b"" }, false);
+        assert!(backlog.is_full(), "also what has no bytes takes memory");
     }
 }

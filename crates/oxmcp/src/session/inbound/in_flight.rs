@@ -211,6 +211,36 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_for_so_many_requests_and_for_pings_beside_them() {
+        let in_flight = InFlight::new(2);
+        let may = |method| in_flight.admit(&RequestId::from(0), method).is_ok();
+        let enter = |id: i64| in_flight.enter(&id.into(), &Arc::new(Context::default()));
+        for id in 1..=2 {
+            assert!(may("x"), "{id}");
+            enter(id).unwrap();
+        }
+        assert!(!may("x"));
+        let idle = in_flight.wait_idly();
+        assert!(may("x"), "one of them only waits");
+        drop(idle);
+        assert!(!may("x"));
+        for id in 3..=4 {
+            assert!(may("ping"), "{id}");
+            enter(id).unwrap();
+        }
+        assert!(!may("ping"));
+    }
+
+    #[test]
+    fn pings_alone_are_answered_while_a_session_ends() {
+        let in_flight = InFlight::<Context>::new(2);
+        in_flight.refuse_new();
+        let error = in_flight.admit(&1.into(), "x").unwrap_err();
+        assert!(error.message().contains("being closed"), "{error}");
+        in_flight.admit(&1.into(), "ping").unwrap();
+    }
+
+    #[test]
     fn of_two_requests_with_one_id_the_first_goes_on() {
         let in_flight = InFlight::new(4);
         let id = RequestId::from(1);

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-#[cfg(feature = "tracing-subscriber")]
+#[cfg(all(feature = "server", feature = "tracing-subscriber"))]
 pub(crate) use layer::{install_layer, request_of_new_span};
 
 /// The name of the span of a request that is served.

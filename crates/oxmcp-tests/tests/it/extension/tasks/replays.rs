@@ -220,3 +220,71 @@ fn what_a_client_answered_before_there_was_a_task_is_given_to_a_handler_that_ret
     });
     assert_eq!(text(&ends(&store, tool(false), &id, "completed")), "done");
 }
+
+#[test]
+fn a_step_that_failed_before_there_was_a_task_is_tried_again() {
+    let (store, ledger) = (Store::default(), Ledger::default());
+    let tool = |fails: bool| {
+        let ledger = ledger.clone();
+        let run = move |cx: RequestContext| {
+            let ledger = ledger.clone();
+            async move {
+                let tried = cx.try_step("pay", async || {
+                    ledger.write("pay");
+                    match fails {
+                        true => Err(oxmcp::Error::internal("not now")),
+                        false => Ok("paid".to_owned()),
+                    }
+                });
+                let done = tried.await;
+                if fails {
+                    pending::<()>().await;
+                }
+                done
+            }
+        };
+        Tool::new("work", "Work", run).task(TaskPolicy::After(Duration::from_secs(1)))
+    };
+    let id = process(async {
+        let mut peer = Peer::of(&node(Arc::clone(&store), tool(true))).await;
+        let id = peer.begin("work").await;
+        sleep(Duration::from_secs(1)).await;
+        id
+    });
+    assert_eq!(text(&ends(&store, tool(false), &id, "completed")), "paid");
+    assert_eq!(ledger.lines(), ["pay", "pay"]);
+}
+
+#[test]
+fn a_step_that_began_before_there_was_a_task_is_not_run_again() {
+    for fails_first in [false, true] {
+        let (store, ledger) = (Store::default(), Ledger::default());
+        let tool = || {
+            let ledger = ledger.clone();
+            let run = move |cx: RequestContext| {
+                let ledger = ledger.clone();
+                async move {
+                    if fails_first {
+                        let failing = async || Err::<(), _>(oxmcp::Error::internal("not now"));
+                        let _ = cx.try_step("pay", failing).await;
+                    }
+                    let paying = async || {
+                        ledger.write("pay");
+                        pending::<()>().await;
+                    };
+                    cx.step("pay", paying).await?;
+                    Ok::<_, oxmcp::Error>("paid")
+                }
+            };
+            Tool::new("work", "Work", run).task(TaskPolicy::After(Duration::from_secs(1)))
+        };
+        let id = process(async {
+            let mut peer = Peer::of(&node(Arc::clone(&store), tool())).await;
+            let id = peer.begin("work").await;
+            sleep(Duration::from_secs(1)).await;
+            id
+        });
+        fails(&store, tool(), &id, "interrupted in step \"pay\"");
+        assert_eq!(ledger.lines(), ["pay"]);
+    }
+}

@@ -91,6 +91,28 @@ async fn what_runs_when_its_session_ends_may_finish() {
     assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
     let answer = json(answer).await;
     assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+    // And nothing more is waited for.
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.sessions().count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_opens_while_its_endpoint_closes_ends_with_it() {
+    let slowly = async |request: Request, next: Next| {
+        sleep(Duration::from_secs(1)).await;
+        next.run(request).await
+    };
+    let server = calculator().layer(middleware::from_fn(slowly));
+    let endpoint = endpoint(&server);
+    let opening = initialize(LEGACY, json!({})).to_string();
+    let opening = send(&endpoint, builder("POST"), opening);
+    let closing = async {
+        sleep(Duration::from_millis(500)).await;
+        endpoint.close().await;
+    };
+    let (_answer, ()) = tokio::join!(opening, closing);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.sessions().count(), 0);
 }
 
 #[tokio::test(start_paused = true)]

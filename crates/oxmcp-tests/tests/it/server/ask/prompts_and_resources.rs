@@ -97,7 +97,14 @@ async fn a_declined_question_fails_the_request() {
 async fn a_question_that_a_client_cannot_answer_fails_the_request() {
     let server = library();
     for revision in ASKING {
-        for (method, params, ..) in kinds() {
+        let by_hand = [
+            ("prompts/get", json!({"name": "by_hand"})),
+            ("resources/read", json!({"uri": "book://by_hand"})),
+        ];
+        let kinds = kinds()
+            .into_iter()
+            .map(|(method, params, ..)| (method, params));
+        for (method, params) in kinds.chain(by_hand) {
             let mut user = User::able(&server, revision, json!({})).await;
             let answer = user.once(method, params).await;
             let code = if revision.is_modern() { -32021 } else { -32600 };

@@ -1,10 +1,16 @@
 //! Questions to clients that cannot answer, and questions that come to nothing.
 
+use std::time::Duration;
+
 use oxmcp::{
-    Error, Reply, RequestContext, Revision, Server, Tool,
-    protocol::{CreateMessageParams, IncludeContext, InputRequiredResult, SamplingMessage},
+    Error, Reply, RequestContext, Revision, Server, Tool, ToolCall,
+    protocol::{
+        CreateMessageParams, EmptyParams, IncludeContext, InputRequest, InputRequiredResult,
+        SamplingMessage,
+    },
 };
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::server::ask::{Name, User, deleting};
 use crate::support::text;
@@ -105,20 +111,23 @@ async fn a_question_is_cancelled_with_its_request() {
     assert_eq!(question["method"], "elicitation/create");
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    // At once, and not only when the handler's grace is over.
+    let begin = Instant::now();
     let cancelled = user.peer.ask(cancel).await.unwrap();
     assert_eq!(cancelled["method"], "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    assert_eq!(begin.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_without_an_answer_times_out() {
     let (server, ..) = deleting();
-    let server = server.ask_timeout(std::time::Duration::from_secs(7));
+    let server = server.ask_timeout(Duration::from_secs(7));
     let mut user = User::new(&server, Revision::V2025_06_18).await;
     let question = user
         .call_once("delete", json!({"project": "x"}), json!({}))
         .await;
-    let start = tokio::time::Instant::now();
+    let start = Instant::now();
     assert_eq!(question["method"], "elicitation/create");
     let cancelled = user.peer.receive().await.unwrap();
     assert_eq!(cancelled["method"], "notifications/cancelled");
@@ -135,14 +144,26 @@ async fn a_question_without_an_answer_times_out() {
 
 #[tokio::test]
 async fn nothing_is_asked_in_a_batch() {
-    let tool = Tool::new("t", "", |cx: RequestContext| async move {
-        cx.roots().await.unwrap_err().to_string()
+    let tool = || {
+        Tool::new("t", "", |cx: RequestContext| async move {
+            cx.roots().await.unwrap_err().to_string()
+        })
+    };
+    let detachable = tool().layer(|call: ToolCall| async move {
+        let mut call = call.detachable();
+        call.run().await
     });
-    let server = Server::new("s", "1").tool(tool);
-    let mut user = User::new(&server, Revision::V2025_03_26).await;
-    let call = crate::support::request(1, "tools/call", json!({"name": "t"}));
-    let answers = user.peer.ask(json!([call])).await.unwrap();
-    assert!(text(&answers[0]).contains("in a batch"), "{answers}");
+    let returning = Tool::new("t", "", || async {
+        let roots = InputRequest::ListRoots(EmptyParams::default());
+        Reply::<String>::InputRequired(InputRequiredResult::new().with_input_request("r", roots))
+    });
+    for tool in [tool(), detachable, returning] {
+        let server = Server::new("s", "1").tool(tool);
+        let mut user = User::new(&server, Revision::V2025_03_26).await;
+        let call = crate::support::request(1, "tools/call", json!({"name": "t"}));
+        let answers = user.peer.ask(json!([call])).await.unwrap();
+        assert!(answers.to_string().contains("in a batch"), "{answers}");
+    }
 }
 
 #[tokio::test]

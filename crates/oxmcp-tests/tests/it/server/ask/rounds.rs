@@ -38,6 +38,12 @@ async fn unanswered_questions_are_asked_again_and_unasked_answers_ignored() {
             .call_once("delete", json!({"project": "x"}), more)
             .await;
         assert_eq!(asked(&again), asked(&first));
+        // Nothing is the same as none.
+        let none = json!({"requestState": null, "inputResponses": null});
+        let again = user
+            .call_once("delete", json!({"project": "x"}), none)
+            .await;
+        assert_eq!(asked(&again), asked(&first));
     }
     let responses = json!({"name": accept(json!({"name": "Ann"})), "other": 7});
     let more = json!({"requestState": state, "inputResponses": responses});

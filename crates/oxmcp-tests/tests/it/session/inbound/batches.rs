@@ -143,6 +143,18 @@ async fn w8_a_cancelled_request_is_missing_from_the_answer_to_its_batch() {
     let answer = peer.receive().await.unwrap();
     assert_eq!(answer.as_array().unwrap().len(), 1, "{answer}");
     assert_eq!(answer[0]["id"], 2);
+    // What its handler answers when it hears of it is missing, too.
+    let hears = Tool::new("hears", "Waits", |cx: RequestContext| async move {
+        cx.cancelled().await;
+        "cancelled"
+    });
+    let mut listening = client_of(&server().tool(hears), Revision::V2025_03_26).await;
+    let batch = [call(1, "hears", json!({})), call(2, "fast", json!({}))];
+    send_batch(&mut listening, &batch).await;
+    listening.send(cancel(1)).await.unwrap();
+    let answer = listening.receive().await.unwrap();
+    assert_eq!(answer.as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(answer[0]["id"], 2);
     // All cancelled: no answer at all.
     send_batch(&mut peer, &[call(3, "stuck", json!({}))]).await;
     peer.send(cancel(3)).await.unwrap();

@@ -18,6 +18,7 @@ use crate::http::client::transport::address_guard::{AddressGuard, GuardedResolve
 use crate::{
     error::{Error, Result},
     http::client::transport::{
+        destination::default_port,
         socks::{self, Connected, Unresolved, is_socks},
         tls_roots::{TlsRoots, explain},
     },
@@ -102,11 +103,8 @@ impl Connector {
                 // The proxy has nothing to do with it.
                 return text.into();
             }
-            let proxy = proxy.uri();
-            let port = proxy.port_u16();
-            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-            let host = proxy.host().unwrap_or_default();
-            format!("by way of the proxy {host}{port}: {text}").into()
+            let host = proxy.uri().host().unwrap_or_default();
+            format!("by way of the proxy {host}:{}: {text}", port(&proxy)).into()
         })
     }
 
@@ -130,6 +128,17 @@ impl Connector {
         }
         connect(tunnel, self.roots.servers(), uri).await
     }
+}
+
+/// The port of a proxy: its URL need not name one.
+fn port(proxy: &Intercept) -> u16 {
+    let uri = proxy.uri();
+    let of_scheme = || match uri.scheme() {
+        _ if is_socks(proxy) => socks::DEFAULT_PORT,
+        Some(scheme) => default_port(scheme),
+        None => default_port(&Scheme::HTTP),
+    };
+    uri.port_u16().unwrap_or_else(of_scheme)
 }
 
 /// How every connection of TCP is made.

@@ -207,3 +207,26 @@ async fn a_proxy_is_not_blamed_for_a_name_that_it_was_not_asked_for() {
         assert!(error.message().contains(words), "{error}");
     }
 }
+
+#[tokio::test]
+async fn an_error_names_the_port_of_a_proxy_whose_url_has_none() {
+    // Nothing listens at these addresses of this machine.
+    for (proxy, named) in [
+        ("http://127.8.7.6", "by way of the proxy 127.8.7.6:80: "),
+        ("https://127.8.7.6", "by way of the proxy 127.8.7.6:443: "),
+        (
+            "socks5h://127.8.7.6",
+            "by way of the proxy 127.8.7.6:1080: ",
+        ),
+        ("http://127.8.7.6:1", "by way of the proxy 127.8.7.6:1: "),
+    ] {
+        for url in ["http://example.test/", "https://example.test/"] {
+            let proxies = Matcher::builder().all(proxy);
+            let connector = Connector::new(TlsRoots::none(), proxies.build());
+            let client = DefaultClient::with_connector(connector);
+            let request = Request::get(url).body(Bytes::new()).unwrap();
+            let error = client.send(request).await.unwrap_err();
+            assert!(error.message().contains(named), "{proxy} {url}: {error}");
+        }
+    }
+}

@@ -25,7 +25,7 @@ use crate::http::client::transport::destination::default_port;
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// The port of proxies whose URL names none.
-const DEFAULT_PORT: u16 = 1080;
+pub(crate) const DEFAULT_PORT: u16 = 1080;
 
 /// Whether a proxy speaks SOCKS, in any version.
 pub(crate) fn is_socks(proxy: &Intercept) -> bool {

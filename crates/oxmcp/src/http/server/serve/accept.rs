@@ -59,7 +59,12 @@ impl Listener for TcpListener {
 /// Where there is none. The error names them: two programs of one machine often want the same port.
 pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener> {
     let unresolved = |error: io::Error| {
-        let why = format!("the name of the address to listen on cannot be resolved: {error}");
+        let why = match error.kind() {
+            ErrorKind::InvalidInput => format!(
+                "the address to listen on is no host with a port, like \"127.0.0.1:3000\": {error}"
+            ),
+            _ => format!("the name of the address to listen on cannot be resolved: {error}"),
+        };
         Error::closed(why).with_source(error)
     };
     let addresses: Vec<_> = lookup_host(addresses).await.map_err(unresolved)?.collect();

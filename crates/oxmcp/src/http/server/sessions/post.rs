@@ -327,3 +327,31 @@ impl Drop for Branch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_said_to_answer_requests_and_nothing_else() {
+        let id = RequestId::from(7);
+        let batch = br#"[
+            {"jsonrpc":"2.0","id":1,"method":"ping"},
+            {"jsonrpc":"2.0","id":2,"result":{}},
+            {"jsonrpc":"2.0","method":"notifications/initialized"},
+            {"jsonrpc":"2.0","id":"a","method":"tools/list"}
+        ]"#;
+        let requests = |batch| {
+            let posted = Posted {
+                id: Some(&id),
+                batch,
+                is_answered: true,
+                changes_session: false,
+            };
+            posted.requests()
+        };
+        let ids = vec![RequestId::from(1), RequestId::from("a")];
+        assert_eq!(requests(Some(&batch[..])), Some(Record::Batch(ids)));
+        assert_eq!(requests(None), Some(Record::Request(id.clone())));
+    }
+}

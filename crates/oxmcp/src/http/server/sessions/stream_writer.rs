@@ -377,3 +377,29 @@ async fn renew(place: Place, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch
 fn log_not_stored(error: &Error) {
     tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::store::{MemoryEventStore, any_event_store};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_waits_for_nothing_is_not_asked_all_the_time() {
+        let place = Place {
+            store: any_event_store(MemoryEventStore::new()),
+            session: "s".into(),
+            stream: "r1".into(),
+        };
+        place
+            .append(StreamWrite::new(EventBatch::from_iter([b"1"])))
+            .await
+            .unwrap();
+        let begin = Instant::now();
+        place.changed(0, false).await;
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+        place.changed(0, true).await;
+        assert_eq!(begin.elapsed(), PAUSE);
+    }
+}

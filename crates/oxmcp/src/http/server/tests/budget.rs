@@ -87,6 +87,30 @@ async fn a_client_whose_words_have_no_room_any_more_opens_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_has_no_room_is_refused_and_opens_no_session() {
+    let limits = Limits::default().http(|http| http.max_bytes(LONG * 3));
+    let long = || "x".repeat(LONG * 4);
+    let server = files().instructions(long());
+    let endpoint = StreamableHttp::from(server.clone()).limits(limits.clone());
+    let refused = send(&endpoint, builder("POST"), &initialize()).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.sessions().count(), 0);
+
+    for is_json_only in [false, true] {
+        let server = files().resource(Resource::text("file:///long", "long", long()));
+        let mut endpoint = StreamableHttp::from(server).limits(limits.clone());
+        if is_json_only {
+            endpoint = endpoint.json_only();
+        }
+        let id = open(&endpoint).await;
+        let builder = builder("POST").header("mcp-session-id", &id);
+        let read = request(2, "resources/read", &json!({"uri": "file:///long"}));
+        let refused = send(&endpoint, builder, &read).await;
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_head_of_a_subscription_counts_for_as_long_as_it_lasts() {
     let endpoint = StreamableHttp::from(files());
     let id = open(&endpoint).await;

@@ -38,6 +38,10 @@ struct Watching {
 
 impl Watching {
     async fn open(store: impl EventStore) -> Self {
+        Self::open_in("2025-11-25", store).await
+    }
+
+    async fn open_in(revision: &str, store: impl EventStore) -> Self {
         let steps = Tool::new("steps", "Report", |cx: RequestContext| async move {
             for step in 0..3 {
                 cx.progress(step).await;
@@ -50,7 +54,7 @@ impl Watching {
         let endpoint = StreamableHttp::from(server.clone()).limits(limits);
         let endpoint = endpoint.event_store(store);
         let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
+            "protocolVersion": revision, "capabilities": {},
             "clientInfo": {"name": "c", "version": "1"},
         });
         let initialize = request(1, "initialize", &params);
@@ -87,6 +91,19 @@ impl Watching {
         response.into_body()
     }
 
+    /// How many bytes the endpoint holds.
+    fn held(&self) -> usize {
+        self.endpoint.state.budget.used()
+    }
+
+    /// The stream of a call that reports its progress.
+    async fn call(&self) -> ResponseBody {
+        let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": 1}});
+        self.post(&request(3, "tools/call", &params))
+            .await
+            .into_body()
+    }
+
     /// Sends the notification that is long.
     async fn update(&self) {
         self.server.resource_updated(&self.uri);
@@ -97,6 +114,16 @@ impl Watching {
 async fn frame(body: &mut ResponseBody) -> Option<Bytes> {
     let frame = body.frame().await?;
     Some(frame.unwrap().into_data().unwrap())
+}
+
+/// Reads the notification that is long. Returns its id.
+async fn read_long(body: &mut ResponseBody) -> String {
+    let first = frame(body).await.unwrap();
+    let mut read = first.len();
+    while read < LONG {
+        read += frame(body).await.unwrap().len();
+    }
+    id_in(&first)
 }
 
 /// The id of the event in a frame.
@@ -162,19 +189,112 @@ async fn what_is_unread_does_not_outlive_its_session_for_long() {
     for _ in 0..6 {
         watching.update().await;
     }
-    let used = || watching.endpoint.state.budget.used();
-    assert!(used() > LONG);
+    assert!(watching.held() > LONG);
     let end = builder("DELETE").header("mcp-session-id", &watching.id);
     send(&watching.endpoint, end, &json!(null)).await;
     sleep(SECOND * 3).await;
-    assert_eq!(used(), 0);
+    assert_eq!(watching.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_shows_at_once_that_it_has_begun() {
+    // Events without data are unknown there.
+    let watching = Watching::open_in("2025-06-18", MemoryEventStore::new()).await;
+    let mut body = watching.listen(None).await;
+    let begun = tokio::time::timeout(SECOND, frame(&mut body)).await;
+    assert_eq!(begun.unwrap().unwrap(), COMMENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_resumed_goes_on_with_what_was_missed() {
+    for revision in ["2025-06-18", "2025-11-25"] {
+        let watching = Watching::open_in(revision, MemoryEventStore::new()).await;
+        let mut body = watching.listen(None).await;
+        frame(&mut body).await.unwrap();
+        watching.update().await;
+        let seen = read_long(&mut body).await;
+        for is_stored in [false, true] {
+            if is_stored {
+                watching.update().await;
+            }
+            drop(body);
+            sleep(SECOND).await;
+            if !is_stored {
+                watching.update().await;
+            }
+            body = watching.listen(Some(&seen)).await;
+            let next = tokio::time::timeout(SECOND, frame(&mut body)).await;
+            let next = next.unwrap().unwrap();
+            let text = str::from_utf8(&next).unwrap();
+            assert!(
+                text.contains("resources/updated"),
+                "{revision}: {text:.200}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_have_no_ids_once_their_store_has_lost_some() {
+    for kept in [0, 1] {
+        let store = Arc::new(MemoryEventStore::new());
+        let watching = Watching::open(Arc::clone(&store)).await;
+        let mut body = watching.listen(None).await;
+        id_in(&frame(&mut body).await.unwrap());
+        for _ in 0..kept {
+            watching.update().await;
+            read_long(&mut body).await;
+        }
+        store.forget(&watching.id).await.unwrap();
+        watching.update().await;
+        let next = frame(&mut body).await.unwrap();
+        assert!(next.starts_with(b"data: "), "{kept}: {next:.200?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_reader_was_given_up_is_idle() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let _body = watching.listen(None).await;
+    watching.update().await;
+    sleep(Limits::default().http.session_idle + SECOND * 600).await;
+    let gone = watching.post(&request(3, "ping", &json!({}))).await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stream_ends_with_is_not_held_for_a_reader_that_does_not_take_it() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let before = watching.held();
+    let _body = watching.call().await;
+    sleep(SECOND).await;
+    assert!(watching.held() > before);
+    sleep(SECOND * 60).await;
+    assert_eq!(watching.held(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_takes_nothing_more_is_given_up_though_another_has_its_place() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut silent = watching.listen(None).await;
+    let seen = id_in(&frame(&mut silent).await.unwrap());
+    let before = watching.held();
+    watching.update().await;
+    let mut next = watching.listen(Some(&seen)).await;
+    read_long(&mut next).await;
+    sleep(SECOND).await;
+    assert!(watching.held() > before + LONG / 2);
+    sleep(SECOND * 60).await;
+    assert!(watching.held() < before + LONG / 2);
 }
 
 /// A store that says of a stream, when it is asked for the second time, that it has lost something, or that it fails.
 struct Lossy {
-    store: MemoryEventStore,
+    store: Arc<MemoryEventStore>,
     asked: Arc<AtomicUsize>,
     fails: bool,
+    /// What it does not keep.
+    refused: &'static str,
 }
 
 impl EventStore for Lossy {
@@ -184,6 +304,10 @@ impl EventStore for Lossy {
         stream: &str,
         write: StreamWrite,
     ) -> Result<Option<Vec<u64>>> {
+        let is_refused = |event: Bytes| str::from_utf8(&event).unwrap().contains(self.refused);
+        if !self.refused.is_empty() && write.events.iter().any(is_refused) {
+            return Err(Error::limit("that is too much"));
+        }
         self.store.append(session, stream, write).await
     }
 
@@ -229,9 +353,10 @@ async fn a_reader_is_sent_nothing_after_a_gap() {
     for fails in [false, true] {
         let asked = Arc::new(AtomicUsize::new(0));
         let watching = Watching::open(Lossy {
-            store: MemoryEventStore::new(),
+            store: Arc::new(MemoryEventStore::new()),
             asked: Arc::clone(&asked),
             fails,
+            refused: "",
         });
         let watching = watching.await;
         let mut first = watching.listen(None).await;
@@ -248,13 +373,22 @@ async fn a_reader_is_sent_nothing_after_a_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn the_store_knows_that_a_stream_has_ended() {
+    // Also where it does not keep the answer.
+    for refused in ["", r#""result""#] {
+        has_ended(refused).await;
+    }
+}
+
+async fn has_ended(refused: &'static str) {
     let store = Arc::new(MemoryEventStore::new());
-    let watching = Watching::open(Arc::clone(&store)).await;
-    let params = json!({"name": "steps", "arguments": {}, "_meta": {"progressToken": 1}});
-    let mut body = watching
-        .post(&request(3, "tools/call", &params))
-        .await
-        .into_body();
+    let watching = Watching::open(Lossy {
+        store: Arc::clone(&store),
+        asked: Arc::default(),
+        fails: false,
+        refused,
+    });
+    let watching = watching.await;
+    let mut body = watching.call().await;
     let first = id_in(&frame(&mut body).await.unwrap());
     while frame(&mut body).await.is_some() {}
     let first = EventId::parse(&first).unwrap();

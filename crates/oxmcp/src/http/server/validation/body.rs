@@ -144,3 +144,131 @@ where
     whole.unsplit(rest);
     Ok(whole.freeze())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::VecDeque,
+        convert::Infallible,
+        sync::atomic::{AtomicUsize, Ordering},
+        task::{Context, Poll},
+    };
+
+    use http::Request;
+    use http_body::Frame;
+    use tokio::{task::yield_now, time::sleep};
+
+    use super::*;
+
+    const PART: usize = 1 << 20;
+
+    /// A body that does not end. It counts how many parts were taken, for as long as it is there.
+    struct Endless {
+        taken: Arc<AtomicUsize>,
+        is_silent: bool,
+        is_next: bool,
+    }
+
+    impl Endless {
+        fn new(is_silent: bool) -> (Self, Arc<AtomicUsize>) {
+            let taken = Arc::<AtomicUsize>::default();
+            let body = Self {
+                taken: Arc::clone(&taken),
+                is_silent,
+                is_next: false,
+            };
+            (body, taken)
+        }
+    }
+
+    impl Body for Endless {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            if self.is_silent {
+                self.taken.fetch_add(1, Ordering::Relaxed);
+                return Poll::Pending;
+            }
+            // Others have their turn, too.
+            self.is_next = !self.is_next;
+            if self.is_next {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.taken.fetch_add(1, Ordering::Relaxed);
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[0; PART])))))
+        }
+    }
+
+    /// A body of these parts.
+    struct Parts(VecDeque<Bytes>);
+
+    impl Body for Parts {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(|part| Ok(Frame::data(part))))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_of_a_refused_body_is_read_within_bounds() {
+        let (body, taken) = Endless::new(false);
+        discard(Box::pin(body));
+        for _ in 0..1_000 {
+            yield_now().await;
+        }
+        assert_eq!(taken.load(Ordering::Relaxed), MAX_DISCARDED / PART + 1);
+        assert_eq!(Arc::strong_count(&taken), 1, "it is dropped");
+
+        let (body, taken) = Endless::new(true);
+        discard(Box::pin(body));
+        sleep(MAX_DISCARDING - Duration::from_millis(10)).await;
+        assert_eq!(Arc::strong_count(&taken), 2);
+        sleep(Duration::from_millis(20)).await;
+        assert_eq!(Arc::strong_count(&taken), 1, "it is dropped");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_a_client_sends_without_being_asked_is_discarded() {
+        for (version, expects, is_read) in [
+            (Version::HTTP_11, false, true),
+            (Version::HTTP_11, true, false),
+            (Version::HTTP_2, false, false),
+        ] {
+            let mut request = Request::post("/mcp").version(version);
+            if expects {
+                request = request.header(header::EXPECT, "100-continue");
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let (body, taken) = Endless::new(true);
+            discard_body(&parts, body);
+            yield_now().await;
+            assert_eq!(
+                taken.load(Ordering::Relaxed) > 0,
+                is_read,
+                "{version:?}, {expects}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_may_be_as_long_as_the_limit_however_it_is_cut() {
+        let budget = Budget::new(usize::MAX);
+        for parts in [vec!["123456"], vec!["123", "456"], vec!["1", "2345", "6"]] {
+            let body = || Parts(parts.iter().map(|part| Bytes::from(*part)).collect());
+            let (read, _charge) = read_body(body(), 6, &budget).await.unwrap();
+            assert_eq!(read, "123456");
+            let refused = read_body(body(), 5, &budget).await.err().unwrap();
+            assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        }
+    }
+}

@@ -200,6 +200,38 @@ async fn nothing_is_lost_and_nothing_comes_twice_however_often_the_client_moves(
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_its_client_has_not_taken_comes_again() {
+    let servers = servers();
+    let Pair { one, other, .. } = Pair::of([&servers[0], &servers[1]]).await;
+    let events = one.listen().await;
+    say(&servers[0], "a").await;
+    drop(events);
+    turns().await;
+    let mut events = Events::of(other.get().await);
+    assert_eq!(next(&mut events).await, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_began_while_the_store_was_away_is_taken_over_later() {
+    let servers = servers();
+    let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;
+    links[0].cut(true);
+    let mut events = Events::of(one.get().await);
+    sleep(Duration::from_secs(10)).await;
+    links[0].cut(false);
+    say(&servers[1], "a").await;
+    let next = timeout(Duration::from_secs(60), async {
+        while let Some(event) = events.next().await {
+            if !event.data.is_null() {
+                return said(&event);
+            }
+        }
+        Value::Null
+    });
+    assert_eq!(next.await.unwrap(), "a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_keeps_no_node_from_its_own_client() {
     let servers = servers();
     let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;

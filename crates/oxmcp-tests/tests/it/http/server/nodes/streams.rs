@@ -78,6 +78,10 @@ async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
         let again = Events::of(node.resume(first.id.as_deref().unwrap()).await);
         assert!(again.rest().await.iter().map(index).eq(2..=4));
     }
+    // Also once the node that wrote it is closed.
+    one.endpoint.close().await;
+    let again = Events::of(other.resume(first.id.as_deref().unwrap()).await);
+    assert!(again.rest().await.iter().map(index).eq(2..=4));
 }
 
 #[tokio::test(start_paused = true)]

@@ -278,6 +278,10 @@ async fn a_port_that_is_in_use_is_named() {
     assert!(error.contains(&format!("{address} is in use")), "{error}");
     let error = listen("no.such.host.invalid:80").await.unwrap_err();
     assert!(error.to_string().contains("resolved"), "{error}");
+    for address in ["127.0.0.1", "localhost", "127.0.0.1:http"] {
+        let error = listen(address).await.unwrap_err();
+        assert!(error.to_string().contains("127.0.0.1:3000"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -66,6 +66,12 @@ fn modern_requests_say_so_themselves() {
         let refusal = sent.fails(Check::Meta, 400, -32602);
         assert!(refusal.error.message.contains(missing));
     }
+    // One that says so opens no session, whatever its method.
+    let capabilities = json!({"io.modelcontextprotocol/clientCapabilities": {}});
+    let params = json!({"protocolVersion": "2025-11-25", "_meta": capabilities});
+    request("initialize", &params)
+        .with("mcp-protocol-version", "2099-01-01")
+        .fails(Check::Revision, 400, -32022);
 }
 
 #[test]
@@ -107,6 +113,16 @@ fn a_session_names_a_revision_that_is_served() {
     let old = list().with("mcp-protocol-version", "2025-03-26");
     assert_eq!(old.validate_at(&new).unwrap_err().check, Check::Revision);
     assert!(list().validate_at(&new).is_ok());
+    let (features, headers) = (new.features(), |sent: &Sent| sent.parts().headers);
+    let refusal = check_session(
+        &features,
+        &headers(&list().with("mcp-protocol-version", "2025-03-26")),
+    );
+    assert_eq!(refusal.unwrap_err().check, Check::Revision);
+    assert!(check_session(&features, &headers(&list())).is_ok());
+    let old = server().revisions([Revision::LATEST_LEGACY]);
+    let modern = Sent::modern("tools/list", json!({}));
+    assert_eq!(modern.validate_at(&old).unwrap_err().check, Check::Revision);
 }
 
 #[test]
@@ -124,6 +140,9 @@ fn a_modern_server_names_its_revisions_to_legacy_clients() {
     assert_eq!(bare.check, Check::RevisionHeader);
     let named = request("tools/list", &json!({})).with("mcp-protocol-version", "2025-11-25");
     assert_eq!(validate(named).unwrap_err().check, Check::Revision);
+    let half = json!({"_meta": {"io.modelcontextprotocol/clientCapabilities": {}}});
+    let half = validate(request("tools/list", &half)).unwrap_err();
+    assert_eq!(half.check, Check::Meta);
 }
 
 #[test]
@@ -227,6 +246,7 @@ fn batches_hold_no_modern_message() {
     let both = [legacy.clone(), modern.clone()];
     assert_eq!(array(&both[..1], &legacy), Ok(()));
     assert_eq!(array(&both, &legacy), refused);
+    assert_eq!(array(&[modern.clone(), legacy.clone()], &legacy), refused);
     assert_eq!(array(&both[..1], &modern), refused);
     assert_eq!(
         array(&[], &legacy),
@@ -256,7 +276,8 @@ impl Method for Wind {
 fn methods_and_headers_of_extensions_are_known() {
     let clock = Extension::new("com.example/clock")
         .method::<Wind, _>(Revision::LATEST.., || async { EmptyResult::default() })
-        .header::<Wind>("clockId", "Mcp-Name");
+        .header::<Wind>("clockId", "Mcp-Name")
+        .header::<Wind>("zone", "Mcp-Zone");
     let server = server().extension(clock);
     let validate = |sent: &Sent| sent.validate_at(&server).map_err(|refusal| refusal.check);
     let wind = Sent::modern(Wind::NAME, json!({"clockId": "c-1"}));
@@ -265,5 +286,10 @@ fn methods_and_headers_of_extensions_are_known() {
         validate(&wind.clone().with("mcp-name", "c-2")),
         Err(Check::NameHeader)
     );
-    assert_eq!(validate(&wind.with("mcp-name", "c-1")), Ok(MODERN));
+    let wind = wind.with("mcp-name", "c-1");
+    assert_eq!(validate(&wind), Ok(MODERN));
+    let mut twice = wind.with("mcp-zone", "utc");
+    assert_eq!(validate(&twice), Err(Check::NameHeader));
+    twice.headers.push(("Mcp-Zone".into(), "utc".into()));
+    assert_eq!(validate(&twice), Err(Check::RepeatedHeader));
 }

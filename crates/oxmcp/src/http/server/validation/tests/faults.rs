@@ -136,6 +136,16 @@ fn codes_of_handlers_are_no_matter_of_http() {
     assert_eq!(stateless::status(None, Some(missing)), 400);
 }
 
+#[test]
+fn of_two_faults_the_first_in_the_table_counts() {
+    for (index, first) in Check::ALL.into_iter().enumerate() {
+        for second in &Check::ALL[index + 1..] {
+            let refusal = call(&[first, *second]).validate().unwrap_err();
+            assert_eq!(refusal.check, first, "{second:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn of_several_faults_the_first_in_the_table_counts(

@@ -42,6 +42,8 @@ fn attack_1_only_this_machine_may_name_a_server_by_default() {
         ("localhost:port", false),
         ("localhost:", false),
         ("localhost:99999", false),
+        ("localhost:+80", false),
+        ("[::1]x", false),
         ("user@localhost", false),
         ("localhost/x", false),
         ("[localhost]", false),
@@ -76,7 +78,11 @@ fn attack_1_only_pages_of_this_machine_may_talk_to_a_server_by_default() {
 #[test]
 fn a_deployment_lists_its_hosts_and_origins() {
     let listed = policy(
-        &["mcp.example.com", "other.example:8443"],
+        &[
+            "mcp.example.com",
+            "other.example:8443",
+            "[2001:db8:0:0:0:0:0:1]",
+        ],
         &["https://app.example.com", "vscode-webview://abc"],
     );
     let table = [
@@ -85,6 +91,8 @@ fn a_deployment_lists_its_hosts_and_origins() {
         ("other.example:8443", None, true),
         ("other.example", None, false),
         ("localhost", None, false),
+        ("[2001:DB8::1]:80", None, true),
+        ("[2001:db8::2]", None, false),
         ("mcp.example.com", Some("https://app.example.com"), true),
         ("mcp.example.com", Some("https://app.example.com:443"), true),
         (
@@ -99,6 +107,11 @@ fn a_deployment_lists_its_hosts_and_origins() {
         ("mcp.example.com", Some("https://mcp.example.com"), true),
         ("mcp.example.com:443", Some("https://mcp.example.com"), true),
         ("mcp.example.com", Some("https://other.example:8443"), false),
+        (
+            "mcp.example.com",
+            Some("chrome-extension://mcp.example.com"),
+            false,
+        ),
     ];
     for (host, origin, fits) in table {
         assert_eq!(lets_in(&listed, host, origin), fits, "{host} {origin:?}");
@@ -109,6 +122,7 @@ fn a_deployment_lists_its_hosts_and_origins() {
 fn any_host_is_not_any_origin() {
     let any = policy(&["*"], &[]);
     assert!(lets_in(&any, "evil.example", None));
+    assert!(!lets_in(&any, ":80", None), "that is no host");
     assert!(
         !lets_in(&any, "evil.example", Some("http://evil.example")),
         "the name that a page made up is no proof"
@@ -127,10 +141,12 @@ fn what_is_no_host_or_origin_is_named() {
         !lets_in(&policy, "localhost", None),
         "nothing is allowed by half"
     );
-    let mut policy = Policy::default();
-    policy.allow_origins(["example.com"]);
-    let error = policy.check().unwrap_err().to_string();
-    assert!(error.contains("\"example.com\""), "{error}");
+    for wrong in ["example.com", "://example.com"] {
+        let mut policy = Policy::default();
+        policy.allow_origins([wrong]);
+        let error = policy.check().unwrap_err().to_string();
+        assert!(error.contains(&format!("{wrong:?}")), "{error}");
+    }
 }
 
 #[test]
