@@ -5,7 +5,9 @@
 //! - `bench-driver http ...`, the same over HTTP: in ARGS `{address}` stands for the address to listen on.
 //! - `bench-driver http [era=2025|2026] work=connect -- SERVER ARGS...` opens sessions in place of calling tools, and
 //!   `work=idle:N`, `work=get:N` and `work=listen:N` keep so many open and tell the memory that one takes.
-//! - `bench-driver http work=update:N ...` calls the tool `update`, of which so many listeners hear.
+//! - `bench-driver http work=update:N ...` calls the tool `update`, of which so many listeners hear; with `work=fanout:N` half of them
+//!   are at a second server, and `work=restore` calls a tool there in sessions that were opened at the first. What the two share is
+//!   their own affair.
 //! - `bench-driver stdio work=start -- SERVER ARGS...` starts the server and asks it who it is, again and again.
 //! - `bench-driver host SERVER ARGS... -- CLIENT ARGS...` starts a server over HTTP and runs a client, in whose ARGS
 //!   `{url}` stands for where the server is.
@@ -79,7 +81,9 @@ fn measure() -> Result<()> {
             println!(r#"{{"kib_per_session":{memory}}}"#);
             return Ok(());
         }
-        (Transport::Http, Work::Update(count)) => updates::measure(&options, count)?,
+        (Transport::Http, Work::Update(count)) => updates::measure(&options, 1, count)?,
+        (Transport::Http, Work::FanOut(count)) => updates::measure(&options, 2, count)?,
+        (Transport::Http, Work::Restore) => sessions::restore(&options)?,
         (Transport::Stdio, Work::Start) => stdio::start(&options)?,
         (Transport::Http, Work::Start) => {
             return Err("only stdio is measured from its start".into());

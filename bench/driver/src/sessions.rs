@@ -43,6 +43,43 @@ fn connect_for(phase: Phase, address: &str, era: Era) -> Result<Latencies> {
     Ok(latencies)
 }
 
+/// Opens sessions at one server, and makes the first call of each at another, whose CPU time counts.
+pub(crate) fn restore(options: &Options) -> Result<Report> {
+    let (opening, first) = Process::start(&options.server)?;
+    let (server, second) = Process::start(&options.server)?;
+    let mut connection = Connection::open(&second)?;
+    let mut restore_for = |phase: Phase| -> Result<Latencies> {
+        let (begun, mut latencies) = (Instant::now(), Latencies::default());
+        for restored in 0.. {
+            if !phase.goes_on(begun.elapsed(), restored) {
+                break;
+            }
+            let (_, mut requests) = open(&first, options.era, None)?;
+            requests.host.clone_from(&second);
+            let (mut body, mut out) = (Vec::new(), Vec::new());
+            options.call.write(&mut body, restored, options.era);
+            requests.call(&options.call, &body, &mut out);
+            let since = Instant::now();
+            let answer = connection.exchange(&out)?.messages()?.concat();
+            latencies.push(since.elapsed());
+            let answer = String::from_utf8_lossy(&answer);
+            if !answer.contains(r#""result""#) {
+                return Err(format!("the session is not restored: {answer:.300}").into());
+            }
+        }
+        Ok(latencies)
+    };
+    restore_for(options.warm_up())?;
+    let (own_before, server_before) = (own_cpu(), server.cpu()?);
+    let begun = Instant::now();
+    let latencies = restore_for(options.measured())?;
+    let wall = begun.elapsed();
+    let (own, served) = (own_cpu() - own_before, server.cpu()? - server_before);
+    server.stop()?;
+    opening.stop()?;
+    Ok(Report::new(latencies, wall, own, served))
+}
+
 /// Holds sessions open, each on a connection of its own, and returns what one takes of the server's memory, in KiB.
 pub(crate) fn hold(options: &Options, held: Held, count: usize) -> Result<f64> {
     /// So that what the server needs once is there before.

@@ -1,6 +1,9 @@
 //! Updates: a tool that is called, and all those who hear of what it has changed.
 
-use std::time::Instant;
+use std::{
+    io,
+    time::{Duration, Instant},
+};
 
 use bench_support::{Era, Latencies, Options, Phase, Report, own_cpu};
 
@@ -16,22 +19,32 @@ const WATCHED: &str = "bench://watched";
 /// What the listeners hear, each once.
 const UPDATED: &str = "notifications/resources/updated";
 
-/// Calls `update` again and again; a call is over when all the listeners have heard of it.
-pub(crate) fn measure(options: &Options, count: usize) -> Result<Report> {
-    let (server, address) = Process::start(&options.server)?;
+/// Calls `update` at the first of so many servers, again and again; a call is over when all the listeners of all of them have heard
+/// of it.
+pub(crate) fn measure(options: &Options, servers: usize, count: usize) -> Result<Report> {
+    let started = (0..servers).map(|_| Process::start(&options.server));
+    let (servers, addresses): (Vec<_>, Vec<_>) =
+        started.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let mut listeners = Vec::with_capacity(count);
-    for _ in 0..count {
-        listeners.push(open_listener(&address, options.era)?);
+    for address in addresses.iter().cycle().take(count) {
+        listeners.push(open_listener(address, options.era)?);
     }
-    let mut updates = Updates::new(&address, options.era, listeners)?;
+    let first = addresses.first().ok_or("no server")?;
+    let mut updates = Updates::new(first, options.era, listeners)?;
     // What is done once for each listener is done by the first update.
     updates.update()?;
-    let (own_before, server_before) = (own_cpu(), server.cpu()?);
+    let cpu = || -> Result<Duration> {
+        let each = servers.iter().map(Process::cpu);
+        Ok(each.sum::<io::Result<Duration>>()?)
+    };
+    let (own_before, server_before) = (own_cpu(), cpu()?);
     let begun = Instant::now();
     let latencies = updates.run(options.measured())?;
     let wall = begun.elapsed();
-    let (own, served) = (own_cpu() - own_before, server.cpu()? - server_before);
-    server.stop()?;
+    let (own, served) = (own_cpu() - own_before, cpu()? - server_before);
+    for server in servers {
+        server.stop()?;
+    }
     Ok(Report::new(latencies, wall, own, served))
 }
 

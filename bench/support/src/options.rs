@@ -55,6 +55,10 @@ pub enum Work {
     Hold(Held, usize),
     /// Calls `update`, of which so many listeners hear.
     Update(usize),
+    /// The same with two servers, each of which has half of the listeners.
+    FanOut(usize),
+    /// Opens sessions at one server, and makes the first call of each at another.
+    Restore,
     /// Starts the server, and ends it as soon as it has answered.
     Start,
 }
@@ -73,21 +77,23 @@ pub enum Held {
 impl FromStr for Work {
     type Err = String;
 
-    /// Reads `connect`, `start`, `idle:COUNT`, `get:COUNT`, `listen:COUNT` or `update:COUNT`.
+    /// Reads `connect`, `start`, `restore`, `idle:COUNT`, `get:COUNT`, `listen:COUNT`, `update:COUNT` or `fanout:COUNT`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "work={text}: expected connect, start, idle:COUNT, get:COUNT, listen:COUNT or update:COUNT"
+                "work={text}: expected connect, start, restore, idle:COUNT, get:COUNT, listen:COUNT, update:COUNT or fanout:COUNT"
             )
         };
         let count = |text: &str| text.parse().map_err(|_| wrong());
         match text.split_once(':') {
             None if text == "connect" => Ok(Self::Connect),
             None if text == "start" => Ok(Self::Start),
+            None if text == "restore" => Ok(Self::Restore),
             Some(("idle", text)) => Ok(Self::Hold(Held::Idle, count(text)?)),
             Some(("get", text)) => Ok(Self::Hold(Held::Get, count(text)?)),
             Some(("listen", text)) => Ok(Self::Hold(Held::Listen, count(text)?)),
             Some(("update", text)) => Ok(Self::Update(count(text)?)),
+            Some(("fanout", text)) => Ok(Self::FanOut(count(text)?)),
             _ => Err(wrong()),
         }
     }
@@ -113,7 +119,7 @@ impl Options {
 
     fn parse(mut args: impl Iterator<Item = String>, runtime: Runtime) -> Result<Self, String> {
         let usage = "usage: stdio|http [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add|echo:BYTES|quote|\
-                     wait|list[:TOOLS]|progress:COUNT] [work=connect|start|idle:COUNT|get:COUNT|listen:COUNT|update:COUNT] \
+                     wait|list[:TOOLS]|progress:COUNT] [work=connect|start|restore|idle:COUNT|get:COUNT|listen:COUNT|update:COUNT|fanout:COUNT] \
                      [auth=none|bearer] [rt=multi|current] [URL] [-- SERVER ARGS...]";
         let transport = match args.next().as_deref() {
             Some("stdio") => Transport::Stdio,

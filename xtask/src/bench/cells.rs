@@ -9,6 +9,8 @@ pub(crate) enum Side {
     Client,
     /// The server's memory, with sessions open.
     Memory,
+    /// The memory of the Redis that nodes share.
+    Stored,
 }
 
 /// One row of the tables.
@@ -24,6 +26,10 @@ pub(crate) struct Cell {
     pub(crate) server: &'static [&'static str],
     /// Whether it is about what the peers have not got.
     pub(crate) is_ours_alone: bool,
+    /// Whether the server is a node that shares a store with others, which the peers do not either.
+    pub(crate) is_of_nodes: bool,
+    /// In how many rounds it is measured at most.
+    pub(crate) most_rounds: usize,
     /// How many calls the shorter and the longer of the two runs make whose difference is counted; none for a cell
     /// that is not counted.
     pub(crate) counted: Option<(u64, u64)>,
@@ -77,6 +83,8 @@ const PLAIN: Cell = Cell {
     load: &[],
     server: &[],
     is_ours_alone: false,
+    is_of_nodes: false,
+    most_rounds: usize::MAX,
     counted: None,
     goals: goals(None, None, None),
 };
@@ -168,6 +176,37 @@ const fn start(name: &'static str, server: &'static [&'static str]) -> Cell {
 
 const fn beside(mut cell: Cell, other: &'static str, goal: f64) -> Cell {
     cell.goals.beside = Some((other, goal));
+    cell
+}
+
+/// A node with these options, and sessions.
+const fn nodes(
+    name: &'static str,
+    load: &'static [&'static str],
+    server: &'static [&'static str],
+) -> Cell {
+    Cell {
+        name,
+        eras: &["2025"],
+        transport: "http",
+        load,
+        server,
+        is_of_nodes: true,
+        ..PLAIN
+    }
+}
+
+/// Rounds that take long are few.
+const fn once(mut cell: Cell) -> Cell {
+    cell.most_rounds = 1;
+    cell
+}
+
+/// So many sessions in Redis, and how many KiB each may take.
+const fn stored(name: &'static str, count: &'static [&'static str], goal: f64) -> Cell {
+    let mut cell = nodes(name, count, &[]);
+    cell.side = Side::Stored;
+    cell.goals.memory = Some(goal);
     cell
 }
 
@@ -323,6 +362,19 @@ pub(crate) const CELLS: &[Cell] = &[
         &["conc=16"],
         goals(Some(1.5), Some(1.5), None),
     )),
+    nodes("nodes in memory", &["call=progress:1"], &["store=memory"]),
+    beside(
+        nodes("nodes streamed", &["call=progress:1"], &["store=redis"]),
+        "nodes in memory",
+        2.0,
+    ),
+    nodes("nodes restored", &["work=restore"], &["store=redis"]),
+    once(nodes(
+        "nodes update 10k",
+        &["work=fanout:10000"],
+        &["store=redis"],
+    )),
+    stored("stored sessions", &["100000"], 2.0),
     memory("idle session", BOTH, &["work=idle:1000"], 15.0),
     memory("open GET stream", &["2025"], &["work=get:1000"], 15.0),
     memory("listen stream", &["2026"], &["work=listen:1000"], 15.0),

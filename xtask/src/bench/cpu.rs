@@ -8,6 +8,7 @@ use super::{
     cells::{Cell, Side},
     options::Options,
     programs::{LIMIT, OURS, Program, Programs},
+    redis::Redis,
     results::{Measure, Results},
     table::{Column, Table, at_least, joined, multiple, verdict, verdict_beside},
 };
@@ -34,14 +35,14 @@ pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results)
     );
     table.print_head();
     let mut failures = Vec::new();
-    let measured = |cell: &&&Cell| cell.side != Side::Memory;
+    let measured = |cell: &&&Cell| matches!(cell.side, Side::Server | Side::Client);
     for cell in options.cells.iter().filter(measured) {
         for era in options.eras_of(cell) {
             let medians = medians(options, programs, cell, era, &mut failures);
             for (program, sample) in &medians {
                 let at = (cell.name, era, program.name);
                 let microseconds = sample.as_ref().map(|sample| sample.microseconds);
-                let rounds = microseconds.map(|_| options.rounds as f64);
+                let rounds = microseconds.map(|_| options.rounds.min(cell.most_rounds) as f64);
                 results.record(Measure::Cpu, at, microseconds);
                 results.record(Measure::Rounds, at, rounds);
             }
@@ -69,12 +70,13 @@ fn medians(
         .iter()
         .map(|program| (program, Vec::new()))
         .collect();
-    for _ in 0..options.rounds {
+    let rounds = options.rounds.min(cell.most_rounds);
+    for _ in 0..rounds {
         for (program, samples) in &mut samples {
             if !program.can(cell) {
                 continue;
             }
-            match sample(programs.measurement(program, cell, &load), cell.side) {
+            match sample(programs.measurement(program, cell, &load), cell) {
                 Ok(sample) => samples.push(sample),
                 Err(e) => failures.push(format!("{} {era}, {}: {e}", cell.name, program.name)),
             }
@@ -82,7 +84,7 @@ fn medians(
     }
     // A program that failed once has no numbers: what it did in the other rounds would flatter it.
     let whole = |samples: Vec<Sample>| {
-        if samples.len() == options.rounds {
+        if samples.len() == rounds {
             median(&samples)
         } else {
             None
@@ -94,7 +96,12 @@ fn medians(
         .collect()
 }
 
-fn sample(mut command: Command, side: Side) -> Result<Sample, String> {
+fn sample(mut command: Command, cell: &Cell) -> Result<Sample, String> {
+    // It ends with the round.
+    let redis = cell.is_of_nodes.then(Redis::start).transpose()?;
+    if let Some(redis) = &redis {
+        redis.for_command(&mut command);
+    }
     let output = command.output().map_err(|e| e.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
@@ -107,8 +114,8 @@ fn sample(mut command: Command, side: Side) -> Result<Sample, String> {
             .and_then(Value::as_f64)
             .ok_or_else(|| format!("no {name} in the report"))
     };
-    let cpu = match side {
-        Side::Server | Side::Memory => number("server_cpu_seconds")?,
+    let cpu = match cell.side {
+        Side::Server | Side::Memory | Side::Stored => number("server_cpu_seconds")?,
         Side::Client => number("cpu_seconds")?,
     };
     Ok(Sample {

@@ -11,7 +11,9 @@ mod cpu;
 mod memory;
 mod options;
 mod programs;
+mod redis;
 mod results;
+mod stored;
 mod table;
 
 use std::path::Path;
@@ -49,7 +51,8 @@ fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<
     if !(options.cpu || options.counts || options.memory) {
         return Ok(failures);
     }
-    let programs = Programs::build(&bench, &options.programs)?;
+    let has_nodes = options.cells.iter().any(|cell| cell.is_of_nodes);
+    let programs = Programs::build(&bench, &options.programs, has_nodes)?;
     if options.cpu {
         failures.extend(cpu::run(options, &programs, results));
         results.save()?;
@@ -60,6 +63,7 @@ fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<
     }
     if options.memory {
         failures.extend(memory::run(options, &programs));
+        failures.extend(stored::run(options, &programs));
     }
     Ok(failures)
 }

@@ -28,7 +28,8 @@ pub(crate) struct Program {
 impl Program {
     /// Whether it can do what the cell is about.
     pub(crate) fn can(&self, cell: &Cell) -> bool {
-        !cell.is_ours_alone || self.package == "bench-oxmcp"
+        let is_ours = self.package == "bench-oxmcp";
+        !(cell.is_ours_alone || cell.is_of_nodes) || is_ours
     }
 }
 
@@ -62,6 +63,9 @@ const fn raw(name: &'static str, options: &'static [&'static str]) -> Program {
     }
 }
 
+/// The package of nodes that share a store.
+const NODES: &str = "bench-nodes";
+
 /// All that can be measured.
 pub(crate) const PROGRAMS: &[Program] = &[
     ours(OURS, &[]),
@@ -83,12 +87,13 @@ pub(crate) struct Programs {
 impl Programs {
     /// Builds what the named programs need, each package by itself, so that none gets the features that another wants
     /// of their common dependencies.
-    pub(crate) fn build(bench: &Path, names: &[String]) -> Result<Self, String> {
+    pub(crate) fn build(bench: &Path, names: &[String], has_nodes: bool) -> Result<Self, String> {
         let find = |name: &String| PROGRAMS.iter().find(|program| program.name == *name);
         let programs: Vec<_> = names.iter().filter_map(find).collect();
         // The raw server is also what the clients are measured on.
         let mut packages = vec!["bench-driver", "bench-raw"];
         packages.extend(programs.iter().map(|program| program.package));
+        packages.extend(has_nodes.then_some(NODES));
         packages.sort_unstable();
         packages.dedup();
         for package in packages {
@@ -135,6 +140,13 @@ impl Programs {
         command
     }
 
+    /// The command that measures what is stored.
+    pub(crate) fn stored(&self, cell: &Cell) -> Command {
+        let mut command = Command::new(self.path("nodes-stored"));
+        command.args(cell.load);
+        command
+    }
+
     /// Driver and server, or client and raw server; the watcher comes before what is measured.
     fn line(
         &self,
@@ -146,7 +158,7 @@ impl Programs {
         let (driver, middle) = (self.path("bench-driver"), "--".to_owned());
         let watched = |command: Vec<String>| watcher.iter().cloned().chain(command);
         match cell.side {
-            Side::Server | Side::Memory => [driver]
+            Side::Server | Side::Memory | Side::Stored => [driver]
                 .into_iter()
                 .chain(arguments(cell, load))
                 .chain([middle])
@@ -169,7 +181,12 @@ impl Programs {
     fn server(&self, program: &Program, cell: &Cell) -> Vec<String> {
         let options = program.options.iter().map(|&option| option.to_owned());
         let address = (cell.transport == "http").then(|| "{address}".to_owned());
-        [self.path(program.server), cell.transport.to_owned()]
+        let server = if cell.is_of_nodes {
+            "nodes-server"
+        } else {
+            program.server
+        };
+        [self.path(server), cell.transport.to_owned()]
             .into_iter()
             .chain(address)
             .chain(cell.server.iter().map(|&option| option.to_owned()))

@@ -13,7 +13,6 @@ mod forms;
 mod losses;
 mod moving;
 mod nodes;
-mod quota;
 mod roaming;
 mod server;
 mod sessions;

@@ -32,10 +32,10 @@ pub(in crate::http::server) struct QuotaPermit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::server) enum QuotaExceeded {
     /// That of the principal.
-    OfPrincipal,
-    OfAll,
+    Principal,
+    All,
     /// That of all nodes together.
-    OfNodes,
+    Nodes,
 }
 
 impl SessionQuota {
@@ -51,10 +51,10 @@ impl SessionQuota {
         let mut used = self.0.lock();
         let own = |principal| used.own.get(principal).copied().unwrap_or_default();
         if principal.is_some_and(|it| own(it) >= limits.http.max_sessions_each) {
-            return Err(QuotaExceeded::OfPrincipal);
+            return Err(QuotaExceeded::Principal);
         }
         if used.all >= limits.http.max_sessions {
-            return Err(QuotaExceeded::OfAll);
+            return Err(QuotaExceeded::All);
         }
         used.all += 1;
         if let Some(principal) = principal {
@@ -86,18 +86,18 @@ impl QuotaExceeded {
     /// The response to a client: its status, and the reason.
     pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
         match self {
-            Self::OfPrincipal => {
+            Self::Principal => {
                 let limit = limits.http.max_sessions_each;
                 let why = format!("you have {limit} sessions, which is the limit; end one first");
                 (StatusCode::TOO_MANY_REQUESTS, why)
             }
-            Self::OfAll => {
+            Self::All => {
                 let limit = limits.http.max_sessions;
                 let why =
                     format!("there are {limit} sessions, which is the limit; try another time");
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
-            Self::OfNodes => {
+            Self::Nodes => {
                 let why = "there are as many sessions as all nodes may have; try another time";
                 (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
             }
@@ -214,9 +214,9 @@ mod tests {
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let enter = |principal| quota.acquire(principal, &limits);
         let (of_ann, _of_nobody) = (enter(Some(&ann)).unwrap(), enter(None).unwrap());
-        assert_eq!(enter(Some(&ann)).unwrap_err(), QuotaExceeded::OfPrincipal);
+        assert_eq!(enter(Some(&ann)).unwrap_err(), QuotaExceeded::Principal);
         let of_nobody = enter(None).unwrap();
-        assert_eq!(enter(Some(&bob)).unwrap_err(), QuotaExceeded::OfAll);
+        assert_eq!(enter(Some(&bob)).unwrap_err(), QuotaExceeded::All);
         drop(of_nobody);
         let of_bob = enter(Some(&bob)).unwrap();
         drop((of_ann, of_bob));

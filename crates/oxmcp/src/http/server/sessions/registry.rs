@@ -68,7 +68,7 @@ impl Sessions {
         exceeded: QuotaExceeded,
         principal: Option<&Arc<str>>,
     ) -> Option<Arc<Session>> {
-        let of = principal.filter(|_| exceeded == QuotaExceeded::OfPrincipal);
+        let of = principal.filter(|_| exceeded == QuotaExceeded::Principal);
         self.eviction_queue.evict_oldest(of)
     }
 

@@ -87,8 +87,7 @@ async fn what_a_killed_node_has_opened_is_counted_for_a_minute_and_what_was_used
     let (killed, other) = (node(Arc::clone(&store), 2), node(Arc::clone(&store), 2));
     open(&killed).await.unwrap();
     open_and_use(&killed).await.unwrap();
-    // It says nothing more to anybody.
-    std::mem::forget(killed);
+    // From here on nothing is asked of it, and it says nothing more.
     assert_eq!(open(&other).await, TOO_MANY);
     advance(MINUTE - Duration::from_millis(1)).await;
     assert_eq!(open(&other).await, TOO_MANY);

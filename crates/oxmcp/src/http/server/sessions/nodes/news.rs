@@ -298,8 +298,8 @@ impl StreamableHttp {
 /// The part of the quota that a store has found to be used up.
 fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceeded> {
     match created {
-        Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::OfPrincipal),
-        Ok(Ok(Creation::Full)) => Some(QuotaExceeded::OfNodes),
+        Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::Principal),
+        Ok(Ok(Creation::Full)) => Some(QuotaExceeded::Nodes),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use super::server::{self, own, shared};
+use crate::server::{self, own, shared};
 
 async fn node(redis: &server::Server, prefix: &str) -> StreamableHttp {
     let limits = Limits::default().http(|http| http.max_sessions_each(2));

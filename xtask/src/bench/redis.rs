@@ -1,0 +1,57 @@
+//! A Redis of its own for each measurement of nodes that share one.
+
+use std::{
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use xtask::packages;
+
+/// A server that keeps nothing. It ends with this.
+pub(crate) struct Redis {
+    server: Child,
+    port: u16,
+}
+
+impl Redis {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// Where there is none, or it does not start.
+    pub(crate) fn start() -> Result<Self, String> {
+        let program = packages::REDIS.bring()?.ok_or("there is no redis-server")?;
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|it| it.local_addr())
+            .map_err(|e| format!("no port is free: {e}"))?
+            .port();
+        let server = Command::new(program)
+            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+            .args(["--port", &port.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("redis-server: {e}"))?;
+        let redis = Self { server, port };
+        for _ in 0..1000 {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                return Ok(redis);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Err("redis-server does not start".to_owned())
+    }
+
+    /// Tells a command where it is.
+    pub(crate) fn for_command(&self, command: &mut Command) {
+        command.env("BENCH_REDIS", format!("redis://127.0.0.1:{}", self.port));
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
