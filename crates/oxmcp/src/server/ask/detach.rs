@@ -129,3 +129,26 @@ pub(crate) async fn go_on_detached(
     };
     ask_until_done(&cx, true, Box::pin(ready(ended)), again, ask_work).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        limits::Limits,
+        server::{Server, ServerRole},
+        session::connection::{Connection, Peer},
+        transport::principal::Principal,
+    };
+
+    #[tokio::test]
+    async fn a_context_that_can_be_detached_is_that_of_its_request() {
+        let connection = Connection::new(ServerRole::new(Server::new("s", "1")), Limits::default());
+        let mut parts = ContextParts::new(&connection, Some(1.into()), Arc::new(Peer::unknown()));
+        parts.sender = Some(Principal::new("ann"));
+        parts.meta = Some("{}".into());
+        let own = detachable(&RequestContext::new(Arc::new(parts)));
+        assert_eq!(own.principal().map(Principal::as_str), Some("ann"));
+        assert_eq!(own.parts().meta.as_deref(), Some("{}"));
+        assert_eq!(own.parts().id, Some(1.into()));
+    }
+}
