@@ -105,7 +105,7 @@ struct Suite {
 /// What the scenarios for servers are run against.
 enum Target {
     Server(Server),
-    Nodes(Nodes),
+    Nodes(Box<Nodes>),
 }
 
 impl Target {
@@ -132,7 +132,7 @@ impl Suite {
             .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
         let start = || match nodes {
-            Some(_) => Nodes::start(&programs, &reports).map(Target::Nodes),
+            Some(_) => Nodes::start(&programs, &reports).map(|it| Target::Nodes(Box::new(it))),
             None => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
         };
         let target = is_needed.then(start).transpose()?;
