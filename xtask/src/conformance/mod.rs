@@ -104,7 +104,7 @@ struct Suite {
 
 /// What the scenarios for servers are run against.
 enum Target {
-    Server(Server),
+    Server(Box<Server>),
     Nodes(Box<Nodes>),
 }
 
@@ -133,7 +133,8 @@ impl Suite {
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
         let start = || match nodes {
             Some(_) => Nodes::start(&programs, &reports).map(|it| Target::Nodes(Box::new(it))),
-            None => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
+            None => Server::start(&programs, &reports.join("server.log"), &[])
+                .map(|it| Target::Server(Box::new(it))),
         };
         let target = is_needed.then(start).transpose()?;
         Ok(Self {
