@@ -104,8 +104,8 @@ struct Suite {
 
 /// What the scenarios for servers are run against.
 enum Target {
-    Server(Server),
-    Nodes(Nodes),
+    Server(Box<Server>),
+    Nodes(Box<Nodes>),
 }
 
 impl Target {
@@ -132,8 +132,9 @@ impl Suite {
             .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
         let start = || match nodes {
-            Some(_) => Nodes::start(&programs, &reports).map(Target::Nodes),
-            None => Server::start(&programs, &reports.join("server.log"), &[]).map(Target::Server),
+            Some(_) => Nodes::start(&programs, &reports).map(|it| Target::Nodes(Box::new(it))),
+            None => Server::start(&programs, &reports.join("server.log"), &[])
+                .map(|it| Target::Server(Box::new(it))),
         };
         let target = is_needed.then(start).transpose()?;
         Ok(Self {

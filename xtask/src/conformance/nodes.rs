@@ -75,7 +75,7 @@ impl Nodes {
             node.await_port()?;
         }
         // The keys of each new state are random.
-        let chosen = usize::from(RandomState::new().hash_one(self.port) % 2 == 0);
+        let chosen = usize::from(RandomState::new().hash_one(self.port).is_multiple_of(2));
         self.nodes
             .get_mut(chosen)
             .map_or(Ok(()), Server::kill_and_restart)

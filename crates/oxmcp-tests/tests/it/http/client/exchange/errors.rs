@@ -177,6 +177,7 @@ async fn a_log_shows_calls_that_fail() {
     })
     .await;
     assert_eq!(session.unwrap_err().http_status(), Some(503));
-    let failed = "<- (request 1 failed: the server answered 503 Service Unavailable (http://server.example/mcp))";
+    let failed = "<- (request 1 failed: the server answered 503 Service Unavailable (http://server.example/mcp); \
+        call again where that can do no harm)";
     assert_eq!(lines.lock().unwrap().last().unwrap(), failed);
 }
