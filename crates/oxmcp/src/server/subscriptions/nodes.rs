@@ -81,10 +81,8 @@ impl Server {
 
     /// Tells other nodes that these have changed, soon. Returns them with the change that others hear of.
     pub(super) fn share(&self, topics: Topics) -> Topics {
-        match self.tell_nodes(|news, number| news.add(&topics, number)) {
-            Some(change) => topics.due_to(change),
-            None => topics,
-        }
+        let change = self.tell_nodes(|news, number| news.add(&topics, number));
+        topics.due_to(change)
     }
 
     /// Tells other nodes of a change, soon, to which `add` gives its number. `None` where there are no others.

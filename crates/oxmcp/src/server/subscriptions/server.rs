@@ -113,17 +113,19 @@ impl Server {
     #[doc(alias = "notifications/resources/updated")]
     pub fn resource_updated(&self, uri: impl AsRef<str>) {
         let uri = uri.as_ref();
-        let topics = Topics::of_resource(uri);
         #[cfg(feature = "http-server")]
-        let topics = if self.features().subscriptions.is_some() {
-            self.share(topics)
+        let change = if self.features().subscriptions.is_some() {
+            self.tell_nodes(|news, number| news.add(&Topics::of_resource(uri), number))
         } else {
-            topics
+            None
         };
         // Only what is watched is collected, so that it has the bounds of what is watched.
         let watched =
             self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
         if watched {
+            let topics = Topics::of_resource(uri);
+            #[cfg(feature = "http-server")]
+            let topics = topics.due_to(change);
             self.tell(topics);
         }
     }

@@ -70,9 +70,12 @@ impl Topics {
         }
     }
 
-    /// A change has made all of them due.
+    /// A change has made all of them due, of which other nodes are told, if there are any.
     #[cfg(feature = "http-server")]
-    pub(super) fn due_to(mut self, change: Change) -> Self {
+    pub(super) fn due_to(mut self, change: impl Into<Option<Change>>) -> Self {
+        let Some(change) = change.into() else {
+            return self;
+        };
         let lists = self.lists().map(Into::into);
         let all: Vec<Arc<str>> = lists.chain(self.uris.iter().cloned()).collect();
         for topic in all {
