@@ -517,7 +517,8 @@ impl EventStream {
 
     /// Whether other nodes do not know yet that all up to here was sent.
     fn is_unmarked(&self) -> bool {
-        (self.standing.as_ref()).is_some_and(|it| it.is_unmarked(self.sent))
+        let standing = self.standing.as_ref();
+        standing.is_some_and(|it| it.is_unmarked(self.sent))
     }
 
     /// Lets other nodes know that all was taken. Returns false where one of them has taken the stream.
