@@ -4,6 +4,7 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::sync::OwnedMutexGuard;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     super::{
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    session::task::BoxFuture,
+    session::task::spawn,
     store::{Claim, Lease, Replay},
 };
 
@@ -30,8 +31,7 @@ pub(in super::super) struct Standing {
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
     /// Whether the stream was taken from whoever had it.
     is_taken: bool,
-    /// A wait for what others add, or for another node to take the stream.
-    watching: Option<BoxFuture<()>>,
+    watching: Watching,
     /// Up to which event the store knows that all were sent.
     marked: u64,
     /// Whether a change was told last, though there was none.
@@ -48,7 +48,7 @@ impl Standing {
             forwarder: Arc::clone(forwarder),
             waiting: None,
             is_taken: false,
-            watching: None,
+            watching: Watching::default(),
             marked: 0,
             was_told: false,
             told: ToldChanges::default(),
@@ -119,18 +119,13 @@ impl Standing {
         let Some(place) = place.filter(|_| self.is_taken) else {
             return pending().await;
         };
-        let watching = self.watching.get_or_insert_with(|| {
-            let (place, was_told) = (place.clone(), self.was_told);
-            Box::pin(async move { place.changed(sent, was_told).await })
-        });
-        watching.as_mut().await;
-        self.watching = None;
+        self.watching.changed(place, sent, self.was_told).await;
         self.was_told = true;
     }
 
     /// The last event that was sent is another one.
     pub(in super::super) fn note_sent(&mut self) {
-        self.watching = None;
+        self.watching = Watching::default();
         self.was_told = false;
     }
 
@@ -141,6 +136,24 @@ impl Standing {
 
     pub(in super::super) fn note_marked(&mut self, sent: u64) {
         self.marked = sent;
+    }
+}
+
+/// A wait for what others add, or for another node to take the stream. It is a task of its own, since the stream does not poll it
+/// while it does something else: calls of a store may queue, and one that is not polled would hold up all behind it.
+#[derive(Default)]
+struct Watching(Option<AbortOnDropHandle<()>>);
+
+impl Watching {
+    /// Waits as [`Place::changed`] does, and goes on with the same wait where this was dropped. Cancel safe.
+    async fn changed(&mut self, place: &Place, sent: u64, was_told: bool) {
+        let watching = self.0.get_or_insert_with(|| {
+            let place = place.clone();
+            AbortOnDropHandle::new(spawn(async move { place.changed(sent, was_told).await }))
+        });
+        // Where the store has panicked it is asked again.
+        drop(watching.await);
+        self.0 = None;
     }
 }
 
@@ -183,11 +196,13 @@ async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use oxmcp_protocol::Meta;
     use serde_json::json;
+    use tokio::{sync::Semaphore, task::yield_now, time::timeout};
 
     use super::*;
-    use crate::store::{EventBatch, MemoryEventStore, StreamWrite, any_event_store};
+    use crate::store::{EventBatch, EventStore, MemoryEventStore, StreamWrite, any_event_store};
 
     fn place(store: MemoryEventStore) -> Place {
         Place {
@@ -245,5 +260,85 @@ mod tests {
                 assert_eq!(is_told, known.contains(&number), "{number} {kept}");
             }
         }
+    }
+
+    /// A store of which one thing is asked at a time.
+    struct Queued {
+        store: MemoryEventStore,
+        turns: Arc<Semaphore>,
+    }
+
+    impl EventStore for Queued {
+        async fn append(
+            &self,
+            session: &str,
+            stream: &str,
+            write: StreamWrite,
+        ) -> Result<Option<Vec<u64>>> {
+            let _turn = self.turns.acquire().await;
+            self.store.append(session, stream, write).await
+        }
+
+        async fn after(
+            &self,
+            session: &str,
+            stream: &str,
+            index: u64,
+            max: usize,
+        ) -> Result<Replay> {
+            self.store.after(session, stream, index, max).await
+        }
+
+        async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
+            drop(self.turns.acquire().await);
+            self.store.watch(session, stream, index).await
+        }
+
+        async fn claim(
+            &self,
+            session: &str,
+            stream: &str,
+            claim: Claim,
+            lasts: Duration,
+        ) -> Result<Option<u64>> {
+            self.store.claim(session, stream, claim, lasts).await
+        }
+
+        async fn renew(
+            &self,
+            session: &str,
+            stream: &str,
+            epoch: u64,
+            lasts: Duration,
+        ) -> Result<bool> {
+            self.store.renew(session, stream, epoch, lasts).await
+        }
+
+        async fn forget(&self, session: &str) -> Result<()> {
+            self.store.forget(session).await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_is_not_polled_holds_up_nobody() {
+        let turns = Arc::new(Semaphore::new(1));
+        let place = Place {
+            store: any_event_store(Queued {
+                store: MemoryEventStore::new(),
+                turns: Arc::clone(&turns),
+            }),
+            session: "a".into(),
+            stream: "s0".into(),
+        };
+        let write = || StreamWrite::new(EventBatch::from_iter(["{}"]));
+        assert_eq!(place.append(write()).await.unwrap(), Some(vec![1]));
+        let busy = turns.acquire().await.unwrap();
+        let mut watching = Watching::default();
+        assert_eq!(watching.changed(&place, 1, false).now_or_never(), None);
+        yield_now().await;
+        drop(busy);
+        let appended = timeout(Duration::from_secs(1), place.append(write())).await;
+        assert_eq!(appended.unwrap().unwrap(), Some(vec![2]));
+        watching.changed(&place, 1, false).await;
     }
 }
