@@ -4,6 +4,7 @@ use std::{future::Future, time::Duration};
 
 use tokio::{
     select,
+    sync::{Semaphore, SemaphorePermit},
     time::{Instant, sleep},
 };
 
@@ -17,6 +18,11 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a store that has not answered is not asked.
 const PAUSE: Duration = Duration::from_secs(5);
+/// How many calls of a store are under way at once; more wait their turn. Each has its time once it is made: of a change that
+/// thousands of sessions hear of, the last would not be answered in time if all were made together.
+const MAX_CALLS: usize = 256;
+/// How long a call may wait for its turn.
+const MAX_QUEUED: Duration = Duration::from_secs(10);
 
 /// The breaker of one store: once it has not answered in time it is not asked for a while, and then by one call alone, until it
 /// answers. A request waits for a store that hangs once, and no more.
@@ -25,6 +31,7 @@ pub(crate) struct Breaker {
     /// The name of the store.
     store: &'static str,
     state: Mutex<State>,
+    calls: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +56,7 @@ impl Breaker {
         Self {
             store,
             state: Mutex::default(),
+            calls: Semaphore::new(MAX_CALLS),
         }
     }
 
@@ -61,6 +69,7 @@ impl Breaker {
         &self,
         answer: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
+        let _turn = self.turn().await?;
         self.check()?;
         let begun = Instant::now();
         let answer = select! {
@@ -77,6 +86,21 @@ impl Breaker {
         // An error is an answer, too.
         self.close(begun, answer.as_ref().err());
         answer
+    }
+
+    /// Waits until the store may be asked one thing more.
+    ///
+    /// # Errors
+    /// Where that takes too long.
+    async fn turn(&self) -> Result<Option<SemaphorePermit<'_>>> {
+        select! {
+            biased;
+            // They are never closed.
+            turn = self.calls.acquire() => Ok(turn.ok()),
+            () = async { sleep(MAX_QUEUED).await } => Err(Error::timeout(format!(
+                "the store is too slow for what it is asked: a call has waited for {MAX_QUEUED:?}"
+            ))),
+        }
     }
 
     /// # Errors
@@ -136,5 +160,30 @@ impl State {
             self.health = health;
             metrics::store_answers(store, answers);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_at_once_is_not_late_for_others() {
+        let breaker = Breaker::new("events");
+        let store = Semaphore::new(1);
+        let answer = async || {
+            let _turn = store.acquire().await;
+            sleep(PATIENCE / 500).await;
+            Ok(())
+        };
+        let answers = join_all((0..1500).map(|_| breaker.call(answer()))).await;
+        assert_eq!(answers.iter().filter(|it| it.is_err()).count(), 0);
+        // What would wait for too long says why.
+        let answers = join_all((0..4000).map(|_| breaker.call(answer()))).await;
+        let late = answers.into_iter().find_map(Result::err);
+        let late = late.unwrap().to_string();
+        assert!(late.contains("too slow"), "{late}");
     }
 }

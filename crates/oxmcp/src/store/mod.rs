@@ -13,7 +13,8 @@
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) and
 //! [`testing::bus_contract`](crate::testing::bus_contract) tell whether an implementation does what is promised here. One that has
 //! not answered within two seconds has failed, its future is dropped, and it is not asked for five seconds, then by one call alone
-//! until it answers. Modern requests need neither store: they have no sessions, and their streams are not resumed.
+//! until it answers. At most 256 calls of one are under way at once; others wait their turn, for ten seconds. Modern requests need
+//! neither store: they have no sessions, and their streams are not resumed.
 
 // The files of this room:
 //
