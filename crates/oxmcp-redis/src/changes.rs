@@ -2,22 +2,23 @@
 //! seconds.
 
 use std::{
-    array,
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::Arc,
+    collections::HashMap,
+    str,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use futures_util::StreamExt;
-use tokio::{sync::Notify, task::AbortHandle, time::sleep};
+use tokio::{
+    sync::{Notify, futures::Notified},
+    task::AbortHandle,
+    time::sleep,
+};
 
 use crate::connection::Connection;
 
-/// What waits is woken in so many groups. One that is woken for nothing asks Redis once.
-const GROUPS: usize = 64;
-
-/// How often what waits for a change looks by itself.
-pub(crate) const RECHECK: Duration = Duration::from_secs(5);
+/// How often what waits for a change looks by itself. Each open stream of a client does.
+pub(crate) const RECHECK: Duration = Duration::from_secs(10);
 
 /// How long it takes to subscribe again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -25,24 +26,31 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The subscription to a channel, which ends with this.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    groups: Arc<Groups>,
+    waiters: Arc<Waiters>,
     listening: AbortHandle,
 }
 
 impl Changes {
     /// Subscribes, and again whenever the connection is lost.
     pub(crate) fn of(connection: Arc<Connection>, channel: String) -> Self {
-        let groups = Arc::new(Groups(array::from_fn(|_| Notify::new())));
-        let listening = tokio::spawn(listen(connection, channel, Arc::clone(&groups)));
+        let waiters = Arc::<Waiters>::default();
+        let listening = tokio::spawn(listen(connection, channel, Arc::clone(&waiters)));
         Self {
-            groups,
+            waiters,
             listening: listening.abort_handle(),
         }
     }
 
-    /// What wakes those that wait for a change of this name, and others.
-    pub(crate) fn to(&self, name: &str) -> &Notify {
-        self.groups.of(name.as_bytes())
+    /// Waits for changes of what bears this name.
+    pub(crate) fn to(&self, name: &str) -> Waiter {
+        let mut waiters = self.waiters.lock();
+        let notify = Arc::clone(waiters.entry(name.to_owned()).or_default());
+        drop(waiters);
+        Waiter {
+            name: name.to_owned(),
+            notify,
+            waiters: Arc::clone(&self.waiters),
+        }
     }
 }
 
@@ -52,30 +60,59 @@ impl Drop for Changes {
     }
 }
 
-#[derive(Debug)]
-struct Groups([Notify; GROUPS]);
+/// Waits for changes, until it is dropped.
+pub(crate) struct Waiter {
+    name: String,
+    notify: Arc<Notify>,
+    waiters: Arc<Waiters>,
+}
 
-impl Groups {
-    fn of(&self, name: &[u8]) -> &Notify {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
-        let [first, ..] = &self.0;
-        let group = usize::try_from(hash % GROUPS as u64).unwrap_or_default();
-        self.0.get(group).unwrap_or(first)
-    }
-
-    fn wake_all(&self) {
-        self.0.iter().for_each(Notify::notify_waiters);
+impl Waiter {
+    /// Waits for the next change, from when this is enabled.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.notify.notified()
     }
 }
 
-async fn listen(connection: Arc<Connection>, channel: String, groups: Arc<Groups>) {
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut waiters = self.waiters.lock();
+        // This one, and that of the map.
+        if Arc::strong_count(&self.notify) == 2 {
+            waiters.remove(&self.name);
+        }
+    }
+}
+
+/// What wakes those that wait, by the names of what they wait for.
+#[derive(Debug, Default)]
+struct Waiters(Mutex<HashMap<String, Arc<Notify>>>);
+
+impl Waiters {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, name: &[u8]) {
+        let name = str::from_utf8(name).unwrap_or_default();
+        if let Some(notify) = self.lock().get(name) {
+            notify.notify_waiters();
+        }
+    }
+
+    fn wake_all(&self) {
+        self.lock().values().for_each(|it| it.notify_waiters());
+    }
+}
+
+async fn listen(connection: Arc<Connection>, channel: String, waiters: Arc<Waiters>) {
     loop {
         match connection.subscribe(std::slice::from_ref(&channel)).await {
             Ok(mut messages) => {
                 // What was said before nobody has heard.
-                groups.wake_all();
+                waiters.wake_all();
                 while let Some(message) = messages.next().await {
-                    groups.of(message.get_payload_bytes()).notify_waiters();
+                    waiters.wake(message.get_payload_bytes());
                 }
                 tracing::debug!("the subscription to Redis has ended, and begins again");
             }

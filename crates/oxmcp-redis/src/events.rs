@@ -112,16 +112,23 @@ impl EventStore for Redis {
 
     async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
         let events = self.names.events(session, stream);
-        // Before Redis is asked: a change that comes in between is not missed.
-        let mut change = pin!(self.changes.to(&events).notified());
-        change.as_mut().enable();
+        let waiter = self.changes.to(&events);
         let mut script = WATCH.key(self.names.streams(session));
         script.arg(stream).arg(index).arg(millis(WATCHED));
-        if self.connection.invoke(&script).await? {
-            // Either way the caller looks again.
+        let mut known = None;
+        loop {
+            // Before Redis is asked: a change that comes in between is not missed.
+            let mut change = pin!(waiter.changed());
+            change.as_mut().enable();
+            let epoch: Option<u64> = self.connection.invoke(&script).await?;
+            let is_new = known.is_some_and(|known| epoch != Some(known));
+            if epoch.is_none() || is_new {
+                return Ok(());
+            }
+            known = epoch;
+            // Either way Redis is asked again.
             let _ = timeout(RECHECK, change).await;
         }
-        Ok(())
     }
 
     async fn claim(

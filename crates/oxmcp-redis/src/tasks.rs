@@ -145,9 +145,10 @@ impl TaskStore for Redis {
         let key = self.names.task(id);
         let mut command = redis::cmd("HGET");
         command.arg(&key).arg("revision");
+        let waiter = self.changes.to(&key);
         loop {
             // Before Redis is asked: a change that comes in between is not missed.
-            let mut change = pin!(self.changes.to(&key).notified());
+            let mut change = pin!(waiter.changed());
             change.as_mut().enable();
             if self.connection.run::<Option<u64>>(&command).await? != Some(revision) {
                 return Ok(());
