@@ -9,7 +9,7 @@ use oxmcp::{
     tasks::{ClientTasks, TaskPolicy, TaskTool, Tasks},
 };
 use oxmcp_redis::Redis;
-use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, aio::MultiplexedConnection};
 use serde_json::json;
 
 #[derive(serde::Deserialize, JsonSchema)]
@@ -32,8 +32,12 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) async fn open(url: &str, prefix: &str) -> Self {
         let client = redis::Client::open(url).unwrap();
+        // What an hour's calls have done is read at once.
+        let config =
+            AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(60)));
+        let connection = client.get_multiplexed_async_connection_with_config(&config);
         Self {
-            connection: client.get_multiplexed_async_connection().await.unwrap(),
+            connection: connection.await.unwrap(),
             prefix: format!("ledger:{prefix}"),
         }
     }
