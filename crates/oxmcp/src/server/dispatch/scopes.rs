@@ -32,7 +32,11 @@ pub(crate) fn needed_scopes(
     let Envelope::Request(request) = message else {
         return ScopeSet::new();
     };
-    let Some(params) = request.params else {
+    let needs_some = features.tools.needs_scopes()
+        || features.prompts.needs_scopes()
+        || features.resources.needs_scopes()
+        || features.templates.needs_scopes();
+    let Some(params) = request.params.filter(|_| needs_some) else {
         return ScopeSet::new();
     };
     if params.check().is_err() || params.meta.log_level().is_err() {
