@@ -29,7 +29,7 @@ const LOST_LEASE: i64 = -1;
 const ENDED: i64 = -2;
 const TOO_MANY: i64 = -3;
 
-/// How many streams of a session are known, those included that have ended and can still be replayed.
+/// How many streams of a session are known, those included that have ended and can still be replayed: of these the oldest make room.
 const MAX_STREAMS: usize = 1024;
 
 /// How long a stream is known though nothing happens to it: as for a stream that has no events, or a client that sleeps.
@@ -46,7 +46,9 @@ fn number(number: i64) -> Result<u64> {
         ENDED => Err(Error::internal(
             "the stream has ended, and takes no more events",
         )),
-        TOO_MANY => Err(Error::limit("the session has too many streams")),
+        TOO_MANY => Err(Error::limit(format!(
+            "the session has {MAX_STREAMS} streams that have not ended"
+        ))),
         _ => u64::try_from(number).map_err(|_| Error::internal("Redis has counted wrongly")),
     }
 }
@@ -143,7 +145,7 @@ impl EventStore for Redis {
         script
             .arg(u8::from(claim == Claim::Take))
             .arg(millis(lasts));
-        script.arg(MAX_STREAMS).arg(millis(self.max_event_age));
+        script.arg(MAX_STREAMS);
         script.arg(millis(STREAM_AGE.max(self.max_event_age)));
         script.arg(self.names.changes());
         let epoch: Option<i64> = self.connection.invoke(&script).await?;

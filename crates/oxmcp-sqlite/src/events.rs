@@ -56,8 +56,11 @@ impl Stream {
         let count: i64 = db
             .prepare_cached("SELECT count(*) FROM streams WHERE session = ?1")?
             .query_row([session], |row| row.get(0))?;
-        if count >= MAX_STREAMS {
-            return Err(Error::limit("the session has too many streams").into());
+        if count >= MAX_STREAMS && !Self::forget_ended(db, session)? {
+            return Err(Error::limit(format!(
+                "the session has {MAX_STREAMS} streams that have not ended"
+            ))
+            .into());
         }
         let new = db
             .prepare_cached(
@@ -66,6 +69,21 @@ impl Stream {
             )?
             .query_row(params![session, name, now], Self::of)?;
         Ok(new)
+    }
+
+    /// Of the streams of a session that have ended the oldest goes. Returns whether there is one.
+    fn forget_ended(db: &Connection, session: &str) -> rusqlite::Result<bool> {
+        let oldest: Option<i64> = db
+            .prepare_cached(
+                "DELETE FROM streams WHERE id =
+                 (SELECT id FROM streams WHERE session = ?1 AND ended ORDER BY touched, id LIMIT 1)
+                 RETURNING id",
+            )?
+            .query_row([session], |row| row.get(0))
+            .optional()?;
+        db.prepare_cached("DELETE FROM events WHERE stream = ?1")?
+            .execute([oldest])?;
+        Ok(oldest.is_some())
     }
 
     fn save(&self, db: &Connection, now: i64) -> rusqlite::Result<()> {

@@ -113,16 +113,21 @@ async fn old_events_are_lost_and_counting_goes_on() {
 }
 
 #[tokio::test]
-async fn streams_of_a_session_are_bounded() {
+async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
+    let last = StreamWrite::new(Bytes::from("1")).ending();
+    store.append("session", "ended", last).await.unwrap();
     for number in 0..1024 {
         let name = format!("s{number}");
         let claimed = store.claim("session", &name, Claim::IfFree, LONG).await;
         assert_eq!(claimed.unwrap(), Some(1));
     }
+    let ended = store.after("session", "ended", 0, 9).await.unwrap();
+    assert_eq!(ended, Replay::Lost);
+    // Now none has ended.
     let claimed = store.claim("session", "more", Claim::IfFree, LONG).await;
-    assert!(refused(claimed).contains("too many streams"));
+    assert!(refused(claimed).contains("1024 streams that have not ended"));
     let claimed = store.claim("another", "more", Claim::IfFree, LONG).await;
     assert_eq!(claimed.unwrap(), Some(1));
     store.forget("session").await.unwrap();

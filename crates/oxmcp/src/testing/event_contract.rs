@@ -62,6 +62,7 @@ where
     hostile_names(&new().await).await?;
     large_events(&new().await).await?;
     end_of_stream(&new().await).await?;
+    ended_streams_make_room(&new().await).await?;
     forgotten_session(&new().await).await?;
     events_at_once(&new().await).await?;
     watched_stream(&new().await).await?;
@@ -215,6 +216,27 @@ async fn end_of_stream(it: &Stored) -> Result<()> {
     let rule = "a stream ends by itself alone";
     must(rule, it.append("b", "2").await.ok(), Some(2))?;
     must(rule, it.after("b", 2, 10).await?, found(&[], false))
+}
+
+/// So many short requests has a session that works without a pause.
+const MANY_STREAMS: usize = 1500;
+
+async fn ended_streams_make_room(it: &Stored) -> Result<()> {
+    it.append("a", "1").await?;
+    let last = format!("r{}", MANY_STREAMS - 1);
+    for number in 0..MANY_STREAMS {
+        let write = StreamWrite::new(Bytes::from_static(b"{}")).ending();
+        let kept = it.write(&format!("r{number}"), write).await.ok();
+        let rule = "streams that have ended make room for new ones";
+        must(rule, kept, Some(Some(vec![1])))?;
+    }
+    must(
+        "the newest stream is kept",
+        it.after(&last, 0, 10).await?,
+        found(&["{}"], true),
+    )?;
+    let rule = "a stream that goes on is not forgotten for others";
+    must(rule, it.append("a", "2").await.ok(), Some(2))
 }
 
 async fn forgotten_session(it: &Stored) -> Result<()> {

@@ -14,9 +14,8 @@ end
 if stream and stream.ended == 1 and count > 0 then
     return -2
 end
-local age = tonumber(ARGV[8])
 if not stream then
-    if not has_room(tonumber(ARGV[7]), age) then
+    if not has_room(tonumber(ARGV[7])) then
         return -3
     end
     stream = new()

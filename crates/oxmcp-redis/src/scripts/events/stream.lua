@@ -32,17 +32,27 @@ local function wake(channel, key)
     end
 end
 
--- Whether there is room for another stream: those that have ended and are too old make some.
-local function has_room(most, age)
+-- Whether there is room for another stream. Where there is none, the older half of those that have ended go, so that the next ones
+-- find some.
+local function has_room(most)
     if redis.call('HLEN', KEYS[1]) < most then
         return true
     end
-    for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
-        local stream = name ~= ':watched' and read(name)
-        if stream and stream.ended == 1 and stream.touched + age <= now then
-            redis.call('HDEL', KEYS[1], name)
+    local ended = {}
+    local fields = redis.call('HGETALL', KEYS[1])
+    for at = 1, #fields, 2 do
+        local touched = string.match(fields[at + 1], '^%d+ 1 %d+ %d+ (%d+)')
+        if touched then
+            ended[#ended + 1] = {name = fields[at], touched = tonumber(touched)}
         end
     end
-    return redis.call('HLEN', KEYS[1]) < most
+    table.sort(ended, function(a, b) return a.touched < b.touched end)
+    -- The key of the events of a stream ends with its name.
+    local place = string.sub(KEYS[2], 1, -#ARGV[1] - 1)
+    for at = 1, math.ceil(#ended / 2) do
+        redis.call('HDEL', KEYS[1], ended[at].name)
+        redis.call('DEL', place .. ended[at].name)
+    end
+    return #ended > 0
 end
 
