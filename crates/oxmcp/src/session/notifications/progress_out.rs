@@ -71,13 +71,13 @@ impl Connection {
             return Ok(());
         };
         params.project(request.peer.revision);
-        let report = Report {
+        let mut report = Some(Report {
             done: params.progress,
             total: params.total,
             message: params.message.clone(),
-        };
-        match request.progress_rate.admit(report, limits(&request)) {
-            Admission::Send(_) => {}
+        });
+        match request.progress_rate.admit(&mut report, limits(&request)) {
+            Admission::Send => {}
             Admission::Keep { needs_timer } => {
                 if needs_timer {
                     start_timer(&request);
@@ -187,14 +187,18 @@ impl ReportProgress<'_> {
     /// Appends the report, unless there are too many. A peer that is gone, or that has its answer, wants no progress.
     fn write(&mut self, out: &mut Vec<u8>) {
         let parts = self.context.parts();
-        let Some(report) = self.report.take().filter(|_| !parts.is_over()) else {
-            return;
-        };
-        match parts.progress_rate.admit(report, limits(parts)) {
-            Admission::Send(report) => write_report(out, parts, &report),
-            Admission::Keep { needs_timer } => self.needs_timer = needs_timer,
-            Admission::Drop => {}
+        if !parts.is_over() {
+            match parts.progress_rate.admit(&mut self.report, limits(parts)) {
+                Admission::Send => {
+                    if let Some(report) = &self.report {
+                        write_report(out, parts, report);
+                    }
+                }
+                Admission::Keep { needs_timer } => self.needs_timer = needs_timer,
+                Admission::Drop => {}
+            }
         }
+        self.report = None;
     }
 
     /// Tells what has taken over the handler's work, or might. Returns whether nobody else is to be told.

@@ -6,6 +6,9 @@ use tokio::time::Instant;
 
 use crate::{limits::Limits, sync::Mutex};
 
+/// How many reports are sent at most for which the tokens are not counted.
+const MAX_UNCOUNTED: u32 = 16;
+
 /// How far a request is, of how much, and what is being done.
 #[derive(Debug)]
 pub(in crate::session) struct Report {
@@ -18,8 +21,8 @@ pub(in crate::session) struct Report {
 #[derive(Debug)]
 pub(in crate::session) enum Admission {
     /// It is to be sent now.
-    Send(Report),
-    /// It is kept, unless a later one takes its place. Where it `needs_timer`, [`ProgressRate::take_due`] is to be called in a
+    Send,
+    /// It was taken and is kept, unless a later one takes its place. Where it `needs_timer`, [`ProgressRate::take_due`] is to be called in a
     /// while.
     Keep { needs_timer: bool },
     /// It says no more than an earlier one.
@@ -48,28 +51,35 @@ struct Bucket {
     tokens: f64,
     /// When the tokens were counted.
     counted: Instant,
+    /// How many reports are sent before the tokens are counted again.
+    uncounted: u32,
     kept: Option<Report>,
     has_timer: bool,
 }
 
 impl ProgressRate {
     /// Decides what becomes of a report.
-    pub(in crate::session) fn admit(&self, report: Report, limits: &Limits) -> Admission {
+    pub(in crate::session) fn admit(
+        &self,
+        report: &mut Option<Report>,
+        limits: &Limits,
+    ) -> Admission {
+        let done = report.as_ref().map(|report| report.done);
         // What is no number cannot be said in JSON.
-        if !report.done.is_finite() {
+        let Some(done) = done.filter(|done| done.is_finite()) else {
             return Admission::Drop;
-        }
+        };
         let mut bucket = self.0.lock();
         let bucket = bucket.get_or_insert_with(|| Box::new(Bucket::new(limits)));
-        if report.done <= bucket.last {
+        if done <= bucket.last {
             return Admission::Drop;
         }
-        bucket.last = report.done;
+        bucket.last = done;
         if bucket.take_token(limits) {
             bucket.kept = None;
-            return Admission::Send(report);
+            return Admission::Send;
         }
-        bucket.kept = Some(report);
+        bucket.kept = report.take();
         let needs_timer =
             limits.progress_per_second > 0 && !mem::replace(&mut bucket.has_timer, true);
         Admission::Keep { needs_timer }
@@ -100,13 +110,21 @@ impl Bucket {
             last: f64::NEG_INFINITY,
             tokens: burst(limits),
             counted: Instant::now(),
+            uncounted: 0,
             kept: None,
             has_timer: false,
         }
     }
 
-    /// Takes a token, where there is one. They are counted each time: a pause fills the bucket, and no more than that.
+    /// Takes a token, where there is one. They are counted each time, or of a large bucket now and then, since the clock costs as much
+    /// as the rest of a report: a pause fills the bucket, and no more than that and [`MAX_UNCOUNTED`].
     fn take_token(&mut self, limits: &Limits) -> bool {
+        if self.uncounted > 0 && self.tokens >= 1.0 {
+            self.uncounted -= 1;
+            self.tokens -= 1.0;
+            return true;
+        }
+        self.uncounted = (limits.progress_burst / 64).min(MAX_UNCOUNTED);
         let now = Instant::now();
         let since = now.duration_since(self.counted).as_secs_f64();
         let more = since * f64::from(limits.progress_per_second);
@@ -141,11 +159,9 @@ mod tests {
                 total: None,
                 message: None,
             };
-            rate.admit(report, limits)
+            rate.admit(&mut Some(report), limits)
         });
-        admitted
-            .filter(|it| matches!(it, Admission::Send(_)))
-            .count()
+        admitted.filter(|it| matches!(it, Admission::Send)).count()
     }
 
     #[tokio::test(start_paused = true)]
@@ -155,6 +171,23 @@ mod tests {
         assert_eq!(sent(&rate, &limits, 0..1), 1);
         advance(Duration::from_secs(60)).await;
         assert_eq!(sent(&rate, &limits, 1..100), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_bucket_is_counted_now_and_then() {
+        let limits = Limits::default()
+            .progress_burst(2048)
+            .progress_per_second(100);
+        let rate = ProgressRate::default();
+        assert_eq!(sent(&rate, &limits, 0..3000), 2048);
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(sent(&rate, &limits, 3000..6000), 100);
+        advance(Duration::from_secs(60)).await;
+        let (more, most) = (
+            sent(&rate, &limits, 6000..12000),
+            2048 + MAX_UNCOUNTED as usize,
+        );
+        assert!((2048..=most).contains(&more), "{more}");
     }
 
     #[tokio::test(start_paused = true)]
