@@ -1,7 +1,7 @@
 //! A report that takes longer than a client waits for an answer: its call becomes a task, which a client awaits like any other
 //! call, or holds in its hand.
 //!
-//! `cargo run --example long_report`
+//! `cargo run --example long_report --features tasks`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{error::Error, time::Duration};

@@ -3,7 +3,7 @@
 //! The worker is this program once more. It knows nothing of MCP: it reads lines with an id and a title, and writes lines with
 //! the same id and what has become of it. A queue would do as well as the two pipes.
 //!
-//! `cargo run --example worker`
+//! `cargo run --example worker --features tasks`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{

@@ -13,6 +13,7 @@ pub(crate) fn run() -> Outcome {
         }),
         ("clippy, all features", || clippy("--all-features")),
         ("clippy, no features", || clippy("--no-default-features")),
+        ("clippy, default features", clippy_of_defaults),
         ("clippy, roles alone", clippy_of_roles),
         ("crates without I/O", without_io),
         ("clippy, benchmarks", clippy_bench),
@@ -44,26 +45,48 @@ fn clippy(features: &str) -> Outcome {
     step::run("cargo clippy", &mut cargo(args))
 }
 
-/// No role, a client alone and a server alone, with and without HTTP: what is built for one must not need the other.
+/// What most programs build, with the tests of it: other packages of the workspace would add their features.
+fn clippy_of_defaults() -> Outcome {
+    let args = [
+        "clippy",
+        "--quiet",
+        "--locked",
+        "--package=oxmcp",
+        "--package=oxmcp-tests",
+        "--all-targets",
+        "--",
+        "-Dwarnings",
+    ];
+    step::run("cargo clippy", &mut cargo(args))
+}
+
+/// No role, a client alone and a server alone, with and without tasks and HTTP: what is built for one must not need the other.
 fn clippy_of_roles() -> Outcome {
-    step::all(
-        ["", "client", "server", "http-client", "http-server"].map(|role| {
-            let features = format!("--features={role}");
-            let args = [
-                "clippy",
-                "--quiet",
-                "--locked",
-                "--package=oxmcp",
-                "--lib",
-                "--no-default-features",
-                &features,
-                "--",
-                "-Dwarnings",
-            ];
-            let title = if role.is_empty() { "no role" } else { role };
-            step::run(&format!("clippy, {title} alone"), &mut cargo(args))
-        }),
-    )
+    let roles = [
+        "",
+        "client",
+        "server",
+        "client,tasks",
+        "server,tasks",
+        "http-client",
+        "http-server",
+    ];
+    step::all(roles.map(|role| {
+        let features = format!("--features={role}");
+        let args = [
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--package=oxmcp",
+            "--lib",
+            "--no-default-features",
+            &features,
+            "--",
+            "-Dwarnings",
+        ];
+        let title = if role.is_empty() { "no role" } else { role };
+        step::run(&format!("clippy, {title} alone"), &mut cargo(args))
+    }))
 }
 
 /// The crates that do no I/O, for a target that has none, where that target is installed.

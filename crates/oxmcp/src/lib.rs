@@ -74,6 +74,7 @@
 //! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and the client's way to one |
 //! | `auth`, with the feature of that name | the steps of authorization: clients, keys, issuers, scopes, challenges |
 //! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
+//! | `tasks`, with the feature of that name | calls that go on when they have been answered |
 //! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
 //! | [`middleware`] | code that sees requests and notifications, on their way in or out |
 //! | [`trace`] | spans of requests, and one trace on both sides |
@@ -115,9 +116,9 @@
 //!
 //! # Features and versions
 //!
-//! There are nine Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
+//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
 //! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role, `auth`, for logins and access tokens, `keyring`, for those that a keyring of
+//! the two sides of `http`, which include their role, `tasks`, which `http-server` includes, `auth`, for logins and access tokens, `keyring`, for those that a keyring of
 //! the system protects, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
 //! default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both roles.
 //!
@@ -130,6 +131,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "client")]
+#[cfg_attr(
+    not(feature = "tasks"),
+    expect(dead_code, reason = "tasks alone use all of it")
+)]
 mod client;
 mod debug;
 #[cfg_attr(
@@ -138,8 +143,11 @@ mod debug;
 )]
 mod error;
 #[cfg_attr(
-    not(all(feature = "client", feature = "server")),
-    expect(dead_code, reason = "one role alone does not use all that both share")
+    not(all(feature = "client", feature = "server", feature = "tasks")),
+    expect(
+        dead_code,
+        reason = "one role alone does not use all that both share, and tasks alone use all of it"
+    )
 )]
 pub mod extension;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
@@ -172,6 +180,10 @@ pub mod protocol {
     pub use oxmcp_protocol::{Revision, TemplateError, method, revision, types::*};
 }
 #[cfg(feature = "server")]
+#[cfg_attr(
+    not(feature = "tasks"),
+    expect(dead_code, unused_imports, reason = "tasks alone use all of it")
+)]
 mod server;
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),
@@ -181,7 +193,7 @@ mod session;
 #[cfg(feature = "http-server")]
 pub mod store;
 mod sync;
-#[cfg(any(feature = "client", feature = "server"))]
+#[cfg(all(feature = "tasks", any(feature = "client", feature = "server")))]
 pub mod tasks;
 pub mod testing;
 pub mod transport;

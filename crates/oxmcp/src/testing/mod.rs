@@ -4,7 +4,7 @@
 //! `client` and `server`.
 //! [`ScriptedPeer`] is a peer of either role that says exactly what a test tells it to say, and writes down what it
 //! heard. With the feature `http-server`, `event_store_contract`, `session_store_contract` and `bus_contract` hold a store of yours against
-//! what it must do; with `server` `task_store_contract`, and with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
+//! what it must do; with `server` and `tasks` `task_store_contract`, and with `auth` `token_store_contract`. All work under tokio's virtual time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
@@ -44,7 +44,7 @@ mod event_contract;
 mod scripted_peer;
 #[cfg(feature = "http-server")]
 mod session_contract;
-#[cfg(feature = "server")]
+#[cfg(all(feature = "server", feature = "tasks"))]
 mod task_contract;
 #[cfg(feature = "auth")]
 mod token_store_contract;
@@ -58,7 +58,7 @@ pub use event_contract::event_store_contract;
 pub use scripted_peer::ScriptedPeer;
 #[cfg(feature = "http-server")]
 pub use session_contract::session_store_contract;
-#[cfg(feature = "server")]
+#[cfg(all(feature = "server", feature = "tasks"))]
 pub use task_contract::task_store_contract;
 #[cfg(feature = "auth")]
 pub use token_store_contract::token_store_contract;

@@ -6,11 +6,13 @@ mod layers;
 mod methods;
 mod notifications;
 mod official_schemas;
+#[cfg(feature = "http-server")]
 mod on_serve;
 mod requirements;
 mod results;
 mod revisions;
 mod subscriptions;
+#[cfg(feature = "tasks")]
 pub(crate) mod tasks;
 mod tool_layers;
 

@@ -1,6 +1,7 @@
 //! Servers: dispatch, features, logging, questions, subscriptions.
 
 mod ask;
+#[cfg(feature = "http-server")]
 mod building;
 mod completion;
 mod definitions;

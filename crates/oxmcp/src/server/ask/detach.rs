@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::{
         limits::Limits,
-        server::{Server, ServerRole},
+        server::{Server, dispatch::ServerRole},
         session::connection::{Connection, Peer},
         transport::principal::Principal,
     };

@@ -2,6 +2,7 @@
 
 mod mortal_servers;
 pub(crate) mod negotiation;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
 mod reconnecting;
 mod restarts;
 mod slow_servers;
