@@ -452,14 +452,16 @@ mod tests {
         let at = UnixTime::from_seconds;
         let opened = ann.open(&sealed, at(1599)).unwrap();
         assert_eq!(opened.server, record().server);
-        let changed = format!("{}A", sealed.get(..sealed.len() - 1).unwrap());
+        let mut changed = sealed.clone();
+        let last = changed.pop().unwrap();
+        changed.push(if last == 'A' { 'Q' } else { 'A' });
         let long = "A".repeat(MAX_SEALED + 1);
         for (login, sealed, now, why) in [
             (&ann, &*sealed, 1600, "expired"),
             (&login(1, "bob"), &*sealed, 0, "another user"),
             (&login(1, ""), &*sealed, 0, "another user"),
             (&login(2, "ann"), &*sealed, 0, "Login::keys"),
-            (&ann, &*changed, 0, ""),
+            (&ann, &*changed, 0, "changed"),
             (&ann, "", 0, "it is none"),
             (&ann, &*long, 0, "it is none"),
         ] {
