@@ -118,9 +118,10 @@
 //!
 //! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
 //! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role, `tasks`, which `http-server` includes, `auth`, for logins and access tokens, `keyring`, for those that a keyring of
-//! the system protects, and `tracing-subscriber`, for the layer in [`logging`]. `ring`, on by
-//! default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both roles.
+//! the two sides of `http`, which include their role; `tasks`, for calls that take long, which `http-server` includes; `auth`, for
+//! logins and access tokens; `keyring`, for those that a keyring of the system protects; and `tracing-subscriber`, for the layer in
+//! [`logging`]. `ring`, on by default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both
+//! roles.
 //!
 //! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
 //! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for processes and sockets, its I/O
