@@ -11,14 +11,19 @@ pub(crate) fn run() -> Outcome {
         ("script of the checks", || {
             step::run("bash -n", &mut bash(&["-n", ".ci/run"]))
         }),
-        ("clippy, all features", || clippy("--all-features")),
-        ("clippy, no features", || clippy("--no-default-features")),
+        ("clippy, all features", || clippy_of_all("--all-features")),
+        ("clippy, no features", || {
+            clippy_of_all("--no-default-features")
+        }),
         ("clippy, default features", clippy_of_defaults),
         ("clippy, roles alone", clippy_of_roles),
         ("crates without I/O", without_io),
-        ("clippy, benchmarks", clippy_bench),
-        ("clippy, fuzzers", || clippy_in("fuzz")),
-        ("clippy, an extension of others", || clippy_in(THIRD_PARTY)),
+        ("clippy, benchmarks", clippy_of_bench),
+        // Without the driver, which takes a nightly compiler.
+        ("clippy, fuzzers", || clippy("fuzz", &["--all-targets"])),
+        ("clippy, an extension of others", || {
+            clippy(THIRD_PARTY, &["--all-targets"])
+        }),
         ("documentation", documentation),
     ])
 }
@@ -31,33 +36,23 @@ fn format() -> Outcome {
     step::all([".", "bench", "fuzz", THIRD_PARTY].map(check))
 }
 
-fn clippy(features: &str) -> Outcome {
-    let args = [
-        "clippy",
-        "--quiet",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-        features,
-        "--",
-        "-Dwarnings",
-    ];
-    step::run("cargo clippy", &mut cargo(args))
+/// Clippy over what of a workspace is selected, where each warning is an error.
+fn clippy(directory: &str, selected: &[&str]) -> Outcome {
+    let mut args = vec!["clippy", "--quiet", "--locked"];
+    args.extend(selected);
+    args.extend(["--", "-Dwarnings"]);
+    let title = format!("clippy {} in {directory}/", selected.join(" "));
+    step::run(&title, &mut cargo_in(directory, args))
 }
 
-/// What most programs build, with the tests of it: other packages of the workspace would add their features.
+fn clippy_of_all(features: &str) -> Outcome {
+    clippy(".", &["--workspace", "--all-targets", features])
+}
+
+/// What most programs build, with its tests. Other packages of the workspace would add their features.
 fn clippy_of_defaults() -> Outcome {
-    let args = [
-        "clippy",
-        "--quiet",
-        "--locked",
-        "--package=oxmcp",
-        "--package=oxmcp-tests",
-        "--all-targets",
-        "--",
-        "-Dwarnings",
-    ];
-    step::run("cargo clippy", &mut cargo(args))
+    let packages = ["--package=oxmcp", "--package=oxmcp-tests"];
+    clippy(".", &[&packages[..], &["--all-targets"]].concat())
 }
 
 /// No role, a client alone and a server alone, with and without tasks and HTTP: what is built for one must not need the other.
@@ -73,19 +68,8 @@ fn clippy_of_roles() -> Outcome {
     ];
     step::all(roles.map(|role| {
         let features = format!("--features={role}");
-        let args = [
-            "clippy",
-            "--quiet",
-            "--locked",
-            "--package=oxmcp",
-            "--lib",
-            "--no-default-features",
-            &features,
-            "--",
-            "-Dwarnings",
-        ];
-        let title = if role.is_empty() { "no role" } else { role };
-        step::run(&format!("clippy, {title} alone"), &mut cargo(args))
+        let library = ["--package=oxmcp", "--lib", "--no-default-features"];
+        clippy(".", &[&library[..], &[&features]].concat())
     }))
 }
 
@@ -118,35 +102,10 @@ fn is_installed(target: &str) -> bool {
 
 /// The benchmarks break when the API changes, and nobody builds them every day. The peer that needs an SDK of others is
 /// left out: to build that SDK takes longer than all the rest.
-fn clippy_bench() -> Outcome {
-    let args = [
-        "clippy",
-        "--quiet",
-        "--locked",
-        "--workspace",
-        "--exclude=bench-rmcp",
-        "--exclude=minimal-rmcp",
-        "--all-targets",
-        "--",
-        "-Dwarnings",
-    ];
-    step::run("clippy, benchmarks", &mut cargo_in("bench", args))
-}
-
-/// Of the fuzzers without the driver, which takes a nightly compiler.
-fn clippy_in(directory: &str) -> Outcome {
-    let args = [
-        "clippy",
-        "--quiet",
-        "--locked",
-        "--all-targets",
-        "--",
-        "-Dwarnings",
-    ];
-    step::run(
-        &format!("cargo clippy, in {directory}/"),
-        &mut cargo_in(directory, args),
-    )
+fn clippy_of_bench() -> Outcome {
+    let others = ["--exclude=bench-rmcp", "--exclude=minimal-rmcp"];
+    let selected = [&["--workspace"], &others[..], &["--all-targets"]].concat();
+    clippy("bench", &selected)
 }
 
 fn documentation() -> Outcome {
