@@ -34,7 +34,7 @@ Usage: cargo xtask COMMAND
   test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?
   conformance [server|client|nodes|killed-nodes] [WORD]
                               the official suite; only the runs that have WORD in their names; nodes are two servers that
-                              share a Redis, behind nginx; of killed ones one is killed before each of the runs
+                              share a Redis, behind nginx; of killed ones one is killed before every other run
   soak [SECONDS]              an hour of calls while nodes are killed
   bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more";
 

@@ -1,12 +1,15 @@
 //! Stages and their steps: a headline, a command, and the command line to run again if it fails.
 
 use std::{
+    collections::VecDeque,
     env,
     ffi::OsStr,
     fs::File,
     io::{self, BufRead, BufReader, Read},
+    num::NonZero,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -40,6 +43,21 @@ pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a s
         .current_dir(root().join(directory))
         .env("CARGO_TARGET_DIR", root().join("target"));
     command
+}
+
+/// Builds programs of ours that the tests start, with the features that `cargo test` has built all else with.
+pub(crate) fn build(programs: &[&str]) -> Outcome {
+    let mut command = cargo([
+        "build",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--all-features",
+    ]);
+    for program in programs {
+        command.args(["--bin", program]);
+    }
+    run("build our server and our client", &mut command)
 }
 
 /// Prints the headline of a step.
@@ -272,6 +290,26 @@ pub(crate) fn stages(stages: &[Stage]) -> Outcome {
     }
     print!("{summary}");
     all(outcomes)
+}
+
+/// Gives each of them to `run`, as many at once as there are processors, in their order: programs are started, and mostly waited for.
+pub(crate) fn at_once<T: Send>(items: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
+    let waiting: VecDeque<T> = items.into_iter().collect();
+    let waiting = Mutex::new(waiting);
+    let count = thread::available_parallelism().map_or(2, NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                while let Some(item) = { locked(&waiting).pop_front() } {
+                    run(item);
+                }
+            });
+        }
+    });
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs all of them, and fails in the end if one did: one run shows all that is wrong.

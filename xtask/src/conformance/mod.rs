@@ -10,20 +10,15 @@ mod server;
 
 use std::{
     env, fs,
-    num::NonZero,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use crate::{
     setup::{Node, Tools},
-    step::{self, Outcome, cargo, headline, root},
+    step::{self, Outcome, headline, root},
 };
 use nodes::Nodes;
 use runs::{Run, Side};
@@ -35,7 +30,10 @@ const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.j
 /// Well beyond the 30 seconds that the suite gives a scenario, and itself to end after that.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// The words for two nodes: ones that live, and ones of which one is killed and started again before each of the runs.
+/// As many as most machines run at once, so that none is far from a kill.
+const RUNS_OF_A_KILL: usize = 2;
+
+/// The words for two nodes: ones that live, and ones of which one is killed and started again before every other run.
 const NODES: [&str; 2] = ["nodes", "killed-nodes"];
 
 /// Runs what is asked for: `[server|client|nodes|killed-nodes] [WORD]`.
@@ -56,8 +54,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         }
     };
     let node = Tools::set_up_node()?;
-    let build = ["build", "--quiet", "--locked", "-p", "oxmcp-conformance"];
-    step::run("build our server and our client", &mut cargo(build))?;
+    step::build(&["conformance-server", "conformance-client"])?;
     let scenarios = runs::read(&list(&node)?);
     let (runs, left_out) = runs::choose(&scenarios, side, word);
     if runs.is_empty() {
@@ -145,16 +142,15 @@ impl Suite {
         })
     }
 
-    /// As many at once as there are processors: most of the time goes into starting Node. Nodes are killed while none is run.
+    /// Nodes are killed while none is run.
     fn run_all(&mut self, runs: &[Run]) -> Outcome {
-        let at_once = thread::available_parallelism().map_or(2, NonZero::get);
         let kills = self.word == "killed-nodes";
         let mut failed = 0;
-        for runs in runs.chunks(if kills { at_once } else { runs.len() }) {
+        for runs in runs.chunks(if kills { RUNS_OF_A_KILL } else { runs.len() }) {
             if let Some(Target::Nodes(nodes)) = self.target.as_mut().filter(|_| kills) {
                 nodes.kill_one()?;
             }
-            failed += self.run_some(runs, at_once);
+            failed += self.run_some(runs);
         }
         println!(
             "\nconformance: {} of {} runs passed",
@@ -171,20 +167,13 @@ impl Suite {
         }
     }
 
-    /// Runs these, so many at once. Returns how many have failed.
-    fn run_some(&self, runs: &[Run], at_once: usize) -> usize {
-        let waiting = Mutex::new(runs.iter());
+    /// Returns how many have failed.
+    fn run_some(&self, runs: &[Run]) -> usize {
         let failed = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for _ in 0..at_once {
-                scope.spawn(|| {
-                    while let Some(run) = { locked(&waiting).next() } {
-                        if let Err(reason) = self.run(run) {
-                            failed.fetch_add(1, Ordering::Relaxed);
-                            println!("FAILED {run}: {reason}\n    {}", run.again(self.word(run)));
-                        }
-                    }
-                });
+        step::at_once(runs, |run| {
+            if let Err(reason) = self.run(run) {
+                failed.fetch_add(1, Ordering::Relaxed);
+                println!("FAILED {run}: {reason}\n    {}", run.again(self.word(run)));
             }
         });
         failed.into_inner()
@@ -225,10 +214,6 @@ impl Suite {
             .current_dir(&self.programs);
         command
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn reports() -> PathBuf {

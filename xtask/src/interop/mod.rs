@@ -10,7 +10,7 @@ use std::{ffi::OsString, iter};
 
 use crate::{
     setup::Tools,
-    step::{self, Outcome, cargo, headline, root},
+    step::{self, Outcome, headline, root},
 };
 use cases::{CLIENTS, Client, Over, PROTECTED, SERVERS, Server, twin};
 use command::{Meeting, Parties, start};
@@ -25,8 +25,7 @@ const HUNG_UP: &[&str] = &["the client hung up on POST"];
 /// Runs the cases that have `word` in their names.
 pub(crate) fn run(word: &str) -> Outcome {
     let parties = Parties::gather(|needs| wants(word, needs))?;
-    let build = ["build", "--quiet", "--locked", "-p", "oxmcp-interop"];
-    step::run("build our server and our client", &mut cargo(build))?;
+    step::build(&["interop-server", "interop-client"])?;
 
     headline(
         "interop: clients of others talk to our server, our client talks to servers of others",

@@ -1,4 +1,4 @@
-//! The runner of cases: one after the other, each within a time limit, with a verdict for each.
+//! The runner of cases: as many at once as there are processors, each within a time limit, with a verdict for each.
 
 use std::{
     cell::Cell,
@@ -6,12 +6,13 @@ use std::{
     io,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    sync::Mutex,
     time::Duration,
 };
 
 use crate::{
     setup,
-    step::{self, Outcome},
+    step::{self, Outcome, locked},
 };
 
 /// Many times what the slowest case needs on a small machine.
@@ -48,14 +49,18 @@ pub(crate) fn run_cases(
     cases: impl Iterator<Item = Case>,
     left_out: &Cell<usize>,
 ) -> Outcome {
-    let (mut passed, mut failed) = (0, Vec::new());
-    for mut case in cases {
+    let told = Mutex::new((0, Vec::new()));
+    // All of them first: of one that is left out it is said so then.
+    let cases: Vec<Case> = cases.collect();
+    step::at_once(cases, |mut case| {
         let begin = step::now();
         let outcome = run_case(&mut case);
         let seconds = begin.elapsed().as_secs_f32();
+        // Held while it is told, so that what is said of two does not mix.
+        let (passed, failed) = &mut *locked(&told);
         match outcome {
             Ok(()) => {
-                passed += 1;
+                *passed += 1;
                 println!("ok     {} ({seconds:.1} s)", case.name);
             }
             Err(reason) => {
@@ -64,7 +69,8 @@ pub(crate) fn run_cases(
                 failed.push(case.name);
             }
         }
-    }
+    });
+    let (passed, failed) = &*locked(&told);
     println!(
         "\n{passed} passed, {} failed{}",
         failed.len(),
