@@ -195,6 +195,39 @@ fn crates_depend_on_each_other_downwards_and_exactly() {
     none(&wrong);
 }
 
+/// A published package stands alone. A link to the licence at the root would be a file that names a path, to whoever unpacks it.
+#[test]
+fn packages_have_the_licences_and_say_what_they_are() {
+    const SAID: [&str; 7] = [
+        "license.workspace = true",
+        "rust-version.workspace = true",
+        "documentation = \"https://docs.rs/",
+        "description = ",
+        "keywords = [",
+        "categories = [",
+        "readme = \"README.md\"",
+    ];
+    let mut wrong = Vec::new();
+    for Manifest { name, .. } in manifests().0 {
+        let text_of = |file: &str| super::source::read(&format!("crates/{name}/{file}")).text;
+        let manifest = text_of("Cargo.toml");
+        let missing = SAID.iter().filter(|said| !manifest.contains(**said));
+        wrong.extend(missing.map(|said| format!("{name}: its manifest lacks {said}")));
+        if !manifest.contains("\"/README.md\", \"/LICENSE-*\"]") {
+            wrong.push(format!("{name}: its package has no README or no licence"));
+        }
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let path = super::source::root().join(format!("crates/{name}/{licence}"));
+            if path.is_symlink() || text_of(licence) != super::source::read(licence).text {
+                wrong.push(format!(
+                    "{name}: {licence} is no copy of the one at the root"
+                ));
+            }
+        }
+    }
+    none(&wrong);
+}
+
 /// What `cargo run --example quickstart` builds from a clean clone is what a server builds.
 #[test]
 fn examples_build_what_the_sdk_builds() {
