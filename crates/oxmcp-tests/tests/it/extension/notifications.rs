@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use oxmcp::{
     RequestContext, Revision, Tool,
     middleware::{self, Next, Request},
-    protocol::NotificationParams,
+    protocol::{NotificationParams, Root},
 };
 use serde_json::json;
 
@@ -117,6 +117,34 @@ async fn a_server_knows_the_sender_of_a_notification() {
         .unwrap();
     settle().await;
     assert_eq!(*heard.lock().unwrap(), [3]);
+}
+
+#[tokio::test]
+async fn nothing_can_be_asked_while_a_notification_is_handled() {
+    for revision in Revision::ALL {
+        let refused: Arc<Mutex<Vec<String>>> = Arc::default();
+        let keep = Arc::clone(&refused);
+        let server = server(clock().notification::<Struck, _>(
+            ..,
+            move |cx: RequestContext, _: Hours| {
+                let keep = Arc::clone(&keep);
+                async move {
+                    let error = cx.roots().await.unwrap_err();
+                    keep.lock().unwrap().push(error.to_string());
+                }
+            },
+        ));
+        let client = client(clock()).roots([Root::new("file:///tower")]);
+        let session = connect(&server, &client, revision).await;
+        session.notify::<Struck>(hours(1)).await.unwrap();
+        session.ping().await.unwrap();
+        settle().await;
+        let refused = refused.lock().unwrap();
+        assert!(
+            refused.len() == 1 && refused[0].contains("a notification has no answer"),
+            "{revision}: {refused:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -141,6 +141,23 @@ async fn changes_of_a_session_are_stored_in_order() {
 }
 
 #[tokio::test]
+async fn a_session_whose_id_one_of_another_node_has_leaves_the_record_of_that_alone() {
+    let sessions = SharedSessions::default();
+    let server = calculator().logging();
+    let node = || {
+        let endpoint = endpoint(&server).session_store(sessions.clone());
+        endpoint.session_ids(|_| "same".to_owned())
+    };
+    let first = Session::open(&node()).await;
+    first.post(&set_level(1, "error")).await;
+    let second = Session::open(&node()).await;
+    second.post(&set_level(1, "debug")).await;
+    assert_eq!(kept(&sessions, &first).await.0, "error");
+    assert_eq!(second.delete().await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(kept(&sessions, &first).await.0, "error");
+}
+
+#[tokio::test]
 async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true).logging();

@@ -94,6 +94,51 @@ async fn a_question_carries_metadata_and_reports_progress() {
     });
     assert!(roots.unwrap().roots.is_empty());
     assert_eq!(heard.recv().await.unwrap(), "1");
+
+    let refused = session
+        .list_roots()
+        .meta("io.modelcontextprotocol/zone", 1)
+        .await;
+    assert!(refused.unwrap_err().message().contains("_meta"));
+
+    // That of the params goes along, and both are one.
+    let mut params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
+    params.meta.insert("com.example/who", "params");
+    let said =
+        json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}});
+    let call = session
+        .create_message(params)
+        .meta("com.example/why", "tests");
+    let (message, (_, params)) = tokio::join!(call.into_future(), reply(&mut user, said));
+    message.unwrap();
+    let meta = json!({"com.example/who": "params", "com.example/why": "tests"});
+    assert_eq!(params["_meta"], meta);
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_puts_off_no_deadline_of_a_question() {
+    let second = Duration::from_secs(1);
+    let server = Server::new("s", "1").ask_timeout(second / 2);
+    let mut user = User::new(&server, Revision::V2025_11_25).await;
+    let start = Instant::now();
+    let call = session(&server).list_roots().timeout(3 * second);
+    let call = call.on_progress(|_| ()).into_future();
+    let ended = async { (call.await.unwrap_err(), start.elapsed()) };
+    let ((late, after), ()) = tokio::join!(ended, async {
+        let asked = user.peer.receive().await.unwrap();
+        let token = &asked["params"]["_meta"]["progressToken"];
+        for progress in 1..=4 {
+            tokio::time::sleep(second).await;
+            let params = json!({"progressToken": token, "progress": progress});
+            let progress =
+                json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+            user.peer.send(progress).await.unwrap();
+        }
+    });
+    assert!(late.is_timeout(), "{late}");
+    assert_eq!(after, 3 * second);
+    let cancelled = user.peer.receive().await.unwrap();
+    assert_eq!(cancelled["method"], "notifications/cancelled");
 }
 
 #[tokio::test]
@@ -278,36 +323,6 @@ async fn a_client_that_never_says_so_is_asked_after_two_seconds() {
         // The second does not wait again.
         assert_eq!(start.elapsed().as_secs(), waited);
     }
-}
-
-#[tokio::test]
-async fn a_question_carries_metadata_and_hears_of_progress() {
-    let server = Server::new("s", "1");
-    let mut user = User::new(&server, Revision::V2025_11_25).await;
-    let session = session(&server);
-    let (sender, mut heard) = mpsc::channel(4);
-    let asking = tokio::spawn({
-        let session = session.clone();
-        let asked = session.list_roots().meta("com.example/zone", "a");
-        asked
-            .on_progress(move |update| sender.try_send(update.progress).unwrap())
-            .into_future()
-    });
-    let asked = user.peer.receive().await.unwrap();
-    let meta = &asked["params"]["_meta"];
-    assert_eq!(meta["com.example/zone"], "a", "{asked}");
-    let params = json!({"progressToken": meta["progressToken"], "progress": 1});
-    let update = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
-    user.peer.send(update).await.unwrap();
-    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}});
-    user.peer.send(answer).await.unwrap();
-    asking.await.unwrap().unwrap();
-    assert_eq!(heard.recv().await, Some(1.0));
-    let refused = session
-        .list_roots()
-        .meta("io.modelcontextprotocol/zone", 1)
-        .await;
-    assert!(refused.unwrap_err().message().contains("_meta"));
 }
 
 #[tokio::test(start_paused = true)]

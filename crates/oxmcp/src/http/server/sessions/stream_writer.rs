@@ -383,23 +383,94 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::store::{MemoryEventStore, any_event_store};
+    use crate::store::{EventStore, MemoryEventStore, any_event_store};
+
+    fn place(store: Arc<dyn AnyEventStore>) -> Place {
+        Place {
+            store,
+            session: "s".into(),
+            stream: "r1".into(),
+        }
+    }
+
+    fn one_event() -> StreamWrite {
+        StreamWrite::new(EventBatch::from_iter([b"1"]))
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_waits_for_nothing_is_not_asked_all_the_time() {
-        let place = Place {
-            store: any_event_store(MemoryEventStore::new()),
-            session: "s".into(),
-            stream: "r1".into(),
-        };
-        place
-            .append(StreamWrite::new(EventBatch::from_iter([b"1"])))
-            .await
-            .unwrap();
+        let place = place(any_event_store(MemoryEventStore::new()));
+        place.append(one_event()).await.unwrap();
         let begin = Instant::now();
         place.changed(0, false).await;
         assert_eq!(begin.elapsed(), Duration::ZERO);
         place.changed(0, true).await;
         assert_eq!(begin.elapsed(), PAUSE);
+    }
+
+    async fn claimed(place: &Place) -> Lease {
+        let epoch = place.claim(Claim::Take, LEASE).await.unwrap().unwrap();
+        Lease::new(epoch, LEASE)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_lost_to_another_node_and_not_with_the_store() {
+        for is_purged in [false, true] {
+            let store = any_event_store(MemoryEventStore::new());
+            let place = place(Arc::clone(&store));
+            let lease = claimed(&place).await;
+            place.append(one_event().under(lease)).await.unwrap();
+            let renewing = Renewing::begin(&place, lease);
+            sleep(RENEWAL * 3).await;
+            assert!(!renewing.lost.is_set());
+            if is_purged {
+                store.forget("s").await.unwrap();
+            } else {
+                claimed(&place).await;
+            }
+            sleep(RENEWAL * 3).await;
+            assert_eq!(renewing.lost.is_set(), !is_purged);
+        }
+    }
+
+    /// A store that cannot be reached.
+    struct Unreachable;
+
+    fn unreachable<T>() -> Result<T> {
+        Err(Error::network("it cannot be reached"))
+    }
+
+    impl EventStore for Unreachable {
+        async fn append(&self, _: &str, _: &str, _: StreamWrite) -> Result<Option<Vec<u64>>> {
+            unreachable()
+        }
+        async fn after(&self, _: &str, _: &str, _: u64, _: usize) -> Result<Replay> {
+            unreachable()
+        }
+        async fn watch(&self, _: &str, _: &str, _: u64) -> Result<()> {
+            unreachable()
+        }
+        async fn claim(&self, _: &str, _: &str, _: Claim, _: Duration) -> Result<Option<u64>> {
+            unreachable()
+        }
+        async fn renew(&self, _: &str, _: &str, _: u64, _: Duration) -> Result<bool> {
+            unreachable()
+        }
+        async fn forget(&self, _: &str) -> Result<()> {
+            unreachable()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_writer_goes_on_while_its_store_cannot_say_whether_it_is_the_newest() {
+        let mut writer = StreamWriter::new(place(any_event_store(Unreachable)), false, true);
+        writer.hold(Lease::new(1, LEASE));
+        assert!(writer.is_newest().await);
+        let known = place(any_event_store(MemoryEventStore::new()));
+        let mut writer = StreamWriter::new(known.clone(), false, true);
+        writer.hold(claimed(&known).await);
+        assert!(writer.is_newest().await);
+        claimed(&known).await;
+        assert!(!writer.is_newest().await);
     }
 }
