@@ -129,6 +129,38 @@ async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_is_sent_again_until_the_server_takes_or_refuses_it() {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, listening) = both(client.connect(endpoint), async {
+        peer.initialize(Some("s-1")).await;
+        peer.get().await.events()
+    })
+    .await;
+    let _session = session.unwrap();
+    let minute = Duration::from_secs(60);
+    for (id, status) in [(1, Some(429)), (2, Some(502)), (3, Some(503)), (4, None)] {
+        listening.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+        for _ in 0..3 {
+            let lost = timeout(minute, peer.next()).await.unwrap();
+            assert_eq!(lost.body(), answer);
+            match status {
+                Some(status) => lost.status(status),
+                None => lost.fail(Error::network("the connection broke")),
+            }
+        }
+        let taken = timeout(minute, peer.next()).await.unwrap();
+        assert_eq!(taken.body(), answer);
+        taken.status(202);
+    }
+    listening.message(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"}));
+    peer.next().await.status(400);
+    tokio::time::sleep(minute).await;
+    assert!(peer.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_is_cancelled_by_post_and_its_stream_is_given_up() {
     let (mut peer, session) = open(Some("s-1")).await;
     let limit = Duration::from_millis(100);
@@ -209,6 +241,8 @@ async fn a_notification_that_is_not_taken_harms_nothing() {
     })
     .await;
     let session = session.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(peer.is_quiet());
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         peer.post("tools/call").await.result(text("3"));
     })
