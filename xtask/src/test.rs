@@ -58,7 +58,7 @@ pub(crate) fn soak(seconds: &str) -> Outcome {
         "test",
         "--locked",
         "-p",
-        "oxmcp-redis",
+        "oxmcp-redis-tests",
         "--test",
         "it",
         "--",

@@ -216,6 +216,18 @@ fn packages_have_the_licences_and_say_what_they_are() {
         if !manifest.contains("\"/README.md\", \"/LICENSE-*\"]") {
             wrong.push(format!("{name}: its package has no README or no licence"));
         }
+        let has_tests = super::source::root()
+            .join(format!("crates/{name}/tests"))
+            .exists();
+        if has_tests
+            && !["\"/tests\"", "autotests = false"]
+                .iter()
+                .any(|it| manifest.contains(it))
+        {
+            wrong.push(format!(
+                "{name}: its package lacks the tests that cargo looks for"
+            ));
+        }
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
             let path = super::source::root().join(format!("crates/{name}/{licence}"));
             if path.is_symlink() || text_of(licence) != super::source::read(licence).text {

@@ -121,14 +121,8 @@ fn header(text: &str) -> Option<&'static str> {
     if NO_BEGINNING.contains(&first.as_str()) {
         return Some("its header does not say what the code is, but what, who, how, when or where");
     }
-    let end = text
-        .lines()
-        .position(|line| !line.starts_with("//!"))
-        .unwrap_or_default();
-    let header: Vec<_> = text.lines().take(end).collect();
-    let is_sentence = header
-        .iter()
-        .any(|line| line.contains(['.', ':', '?', '|']));
+    let mut header = text.lines().take_while(|line| line.starts_with("//!"));
+    let is_sentence = header.any(|line| line.contains(['.', ':', '?', '|']));
     (!is_sentence).then_some("its header is no sentence")
 }
 
