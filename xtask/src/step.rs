@@ -1,7 +1,6 @@
 //! Stages and their steps: a headline, a command, and the command line to run again if it fails.
 
 use std::{
-    collections::VecDeque,
     env,
     ffi::OsStr,
     fs::File,
@@ -292,15 +291,17 @@ pub(crate) fn stages(stages: &[Stage]) -> Outcome {
     all(outcomes)
 }
 
-/// Gives each of them to `run`, as many at once as there are processors, in their order: programs are started, and mostly waited for.
-pub(crate) fn at_once<T: Send>(items: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
-    let waiting: VecDeque<T> = items.into_iter().collect();
-    let waiting = Mutex::new(waiting);
+/// Gives each of them to `run`, as many at once as there are processors: programs are started, and mostly waited for.
+pub(crate) fn at_once<T>(
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    run: impl Fn(T) + Sync,
+) {
+    let waiting = Mutex::new(items.into_iter());
     let count = thread::available_parallelism().map_or(2, NonZero::get);
     thread::scope(|scope| {
         for _ in 0..count {
             scope.spawn(|| {
-                while let Some(item) = { locked(&waiting).pop_front() } {
+                while let Some(item) = { locked(&waiting).next() } {
                     run(item);
                 }
             });

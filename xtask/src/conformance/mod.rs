@@ -167,7 +167,7 @@ impl Suite {
         }
     }
 
-    /// Returns how many have failed.
+    /// Runs these. Returns how many have failed.
     fn run_some(&self, runs: &[Run]) -> usize {
         let failed = AtomicUsize::new(0);
         step::at_once(runs, |run| {
