@@ -92,9 +92,10 @@ function* offences(side, agreed, lines) {
   }
 }
 
-let [held, wrong] = [0, 0];
+let [held, wrong, hasSchema] = [0, 0, false];
 for (const transcript of transcripts) {
   const [side, agreed, file] = transcript.split(/:(.*?):(.*)/s);
+  hasSchema ||= schemaOf(agreed) !== undefined;
   for (const { line, offence, known } of offences(side, agreed, readFileSync(file, 'utf8').split('\n'))) {
     held += known ? 1 : 0;
     if (!offence) continue;
@@ -103,4 +104,4 @@ for (const transcript of transcripts) {
   }
 }
 console.log(`${held} messages of ours were held against the official schemas, ${wrong} do not fit`);
-process.exitCode = wrong || !held ? 1 : 0;
+process.exitCode = wrong || (hasSchema && !held) ? 1 : 0;
