@@ -135,7 +135,7 @@ pub(in crate::http::server) async fn delete(
     let session = request.session.ok_or_else(|| no_session(None))?;
     session.begin_close();
     // It cannot be found from here on, though running handlers may finish.
-    request.endpoint.remove_record(&session).await;
+    request.endpoint.end_record(&session).await;
     request.endpoint.state.sessions.remove(&session);
     Ok(response::empty(StatusCode::NO_CONTENT))
 }

@@ -1,13 +1,19 @@
 //! Messages between nodes about sessions that several of them may have, and what each node does about them.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use http::request::Parts;
 use oxmcp_protocol::internal::{Envelope, RequestParams};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::{
+    task::{JoinError, JoinHandle},
+    time::sleep,
+};
 
 use super::{
     super::{
@@ -33,6 +39,9 @@ use crate::{
 
 /// The topic of messages about sessions.
 const TOPIC: &str = "sessions";
+/// How long it takes until a client is told that its session has ended, once other nodes are. Messages take a few milliseconds, and
+/// its next request may reach a node before the message does.
+const HEARD: Duration = Duration::from_millis(50);
 /// How many records are renewed together.
 const RENEWED_AT_ONCE: usize = 32;
 
@@ -137,6 +146,14 @@ impl StreamableHttp {
                 }
             }
         }))
+    }
+
+    /// Removes the record of a session that its client ends, and returns when other nodes know.
+    pub(in super::super) async fn end_record(&self, session: &Session) {
+        self.remove_record(session).await;
+        if self.settings.bus.is_some() && session.persistence().is_some() {
+            sleep(HEARD).await;
+        }
     }
 
     /// The session is over: its record is removed, and other nodes are told.
