@@ -275,6 +275,18 @@ pub(crate) async fn open_with(
     (peer, session.unwrap())
 }
 
+/// A legacy session with this id, and the stream that its client listens to.
+pub(crate) async fn open_listening(id: Option<&str>) -> (Peer, ClientSession, Chunks) {
+    let (mut peer, endpoint) = Peer::endpoint();
+    let client = legacy();
+    let (session, listening) = both(client.connect(endpoint), async {
+        peer.initialize(id).await;
+        peer.get().await.events()
+    })
+    .await;
+    (peer, session.unwrap(), listening)
+}
+
 /// A modern session.
 pub(crate) async fn discover() -> (Peer, ClientSession) {
     let (mut peer, endpoint) = Peer::endpoint();

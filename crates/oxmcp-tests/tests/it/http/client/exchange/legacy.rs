@@ -5,9 +5,9 @@ use std::time::Duration;
 use ::http::Method;
 use oxmcp::Error;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::http::client::peer::{Peer, both, legacy, open, text};
+use crate::http::client::peer::{Peer, both, legacy, open, open_listening, text};
 
 #[tokio::test(start_paused = true)]
 async fn e4_all_after_initialize_carries_the_session_and_the_revision() {
@@ -110,14 +110,7 @@ async fn the_first_call_does_not_wait_for_a_stream_that_never_begins() {
 
 #[tokio::test(start_paused = true)]
 async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
-    let (mut peer, endpoint) = Peer::endpoint();
-    let client = legacy();
-    let (session, listening) = both(client.connect(endpoint), async {
-        peer.initialize(Some("s-1")).await;
-        peer.get().await.events()
-    })
-    .await;
-    let _session = session.unwrap();
+    let (mut peer, _session, listening) = open_listening(Some("s-1")).await;
     listening.message(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
     let answer = peer.next().await;
     assert_eq!(
@@ -130,14 +123,7 @@ async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_sent_again_until_the_server_takes_or_refuses_it() {
-    let (mut peer, endpoint) = Peer::endpoint();
-    let client = legacy();
-    let (session, listening) = both(client.connect(endpoint), async {
-        peer.initialize(Some("s-1")).await;
-        peer.get().await.events()
-    })
-    .await;
-    let _session = session.unwrap();
+    let (mut peer, _session, listening) = open_listening(Some("s-1")).await;
     let minute = Duration::from_secs(60);
     for (id, status) in [(1, Some(429)), (2, Some(502)), (3, Some(503)), (4, None)] {
         listening.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
@@ -156,7 +142,7 @@ async fn an_answer_is_sent_again_until_the_server_takes_or_refuses_it() {
     }
     listening.message(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"}));
     peer.next().await.status(400);
-    tokio::time::sleep(minute).await;
+    sleep(minute).await;
     assert!(peer.is_quiet());
 }
 
@@ -195,14 +181,7 @@ async fn closing_is_bounded_where_the_server_does_not_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_server_that_asks_and_does_not_listen_makes_nothing_grow() {
-    let (mut peer, endpoint) = Peer::endpoint();
-    let client = legacy();
-    let (session, listening) = both(client.connect(endpoint), async {
-        peer.initialize(Some("s-1")).await;
-        peer.get().await.events()
-    })
-    .await;
-    let session = session.unwrap();
+    let (mut peer, session, listening) = open_listening(Some("s-1")).await;
     for id in 0..20_000 {
         listening.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
     }
@@ -241,7 +220,7 @@ async fn a_notification_that_is_not_taken_harms_nothing() {
     })
     .await;
     let session = session.unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     assert!(peer.is_quiet());
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         peer.post("tools/call").await.result(text("3"));

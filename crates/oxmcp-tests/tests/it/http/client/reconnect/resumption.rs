@@ -6,7 +6,7 @@ use oxmcp::{ClientSession, Result, http::Reconnect};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use crate::http::client::peer::{Peer, both, legacy, open, open_with, text};
+use crate::http::client::peer::{Peer, both, legacy, open, open_listening, open_with, text};
 
 async fn call(session: &ClientSession) -> Result<String> {
     let call = session.call_tool("add", json!({}));
@@ -126,15 +126,7 @@ async fn a_server_that_refuses_resumption_is_asked_once() {
 
 #[tokio::test(start_paused = true)]
 async fn the_get_stream_is_resumed_after_a_break() {
-    let (mut peer, endpoint) = Peer::endpoint();
-    let client = legacy();
-    let (session, listening) = both(client.connect(endpoint), async {
-        peer.initialize(Some("s-1")).await;
-        peer.get().await.events()
-    })
-    .await;
-    let session = session.unwrap();
-    let mut listening = listening;
+    let (mut peer, session, mut listening) = open_listening(Some("s-1")).await;
     for number in 0..20 {
         let ping = json!({"jsonrpc": "2.0", "id": number, "method": "ping"});
         listening.raw(format!("id: e-{number}\ndata: {ping}\n\n"));

@@ -148,7 +148,7 @@ impl StreamableHttp {
         }))
     }
 
-    /// Removes the record of a session that its client ends, and returns when other nodes know.
+    /// Removes the record of a session that its client ends, and gives other nodes the time to hear of it.
     pub(in super::super) async fn end_record(&self, session: &Session) {
         self.remove_record(session).await;
         if self.settings.bus.is_some() && session.persistence().is_some() {
