@@ -366,6 +366,17 @@ impl EventBatch {
         self.text.slice(start..end)
     }
 
+    /// The events, as they lie in it.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let event = self.text.get(start..*end).unwrap_or_default();
+            start = end + 1;
+            event
+        })
+    }
+
     /// How many bytes their data takes.
     pub(super) fn bytes(&self) -> usize {
         self.text.len()
@@ -436,6 +447,12 @@ impl<'a> EventId<'a> {
             return None;
         }
         Self::new(stream, digits.parse().ok()?)
+    }
+
+    /// The id of another event of the same stream.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn with_index(self, index: u64) -> Option<Self> {
+        (index > 0).then_some(Self { index, ..self })
     }
 
     /// Appends it, as it is on the wire.

@@ -51,20 +51,25 @@ pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
 
 /// Writes events of a stream that can be asked for again.
 pub(super) struct EventWriter<'a> {
-    stream: &'a str,
+    /// The id of the first event, where the stream has a name that ids can have.
+    first: Option<EventId<'a>>,
     out: Vec<u8>,
 }
 
 impl<'a> EventWriter<'a> {
-    /// With room for so many events, and so many bytes of data.
-    pub(super) fn new(stream: &'a str, events: usize, bytes: usize) -> Self {
-        let around = AROUND + stream.len();
-        // The last event asks for as much room as any.
-        let room = bytes + events * around + OutgoingEvent::ROOM;
+    pub(super) fn new(stream: &'a str) -> Self {
         Self {
-            stream,
-            out: Vec::with_capacity(room),
+            first: EventId::new(stream, 1),
+            out: Vec::new(),
         }
+    }
+
+    /// Makes room for so many more events, with so many bytes of data.
+    pub(super) fn reserve(&mut self, events: usize, bytes: usize) {
+        let around = AROUND + self.first.map_or(0, |id| id.stream().len());
+        // The last event asks for as much room as any.
+        self.out
+            .reserve(bytes + events * around + OutgoingEvent::ROOM);
     }
 
     /// Appends an event, without an id where it has no index.
@@ -89,7 +94,8 @@ impl<'a> EventWriter<'a> {
 
     /// Begins an event with its id, in which nothing can be that would end the line.
     fn id(&mut self, index: Option<u64>) {
-        if let Some(id) = index.and_then(|index| EventId::new(self.stream, index)) {
+        let id = self.first.zip(index);
+        if let Some(id) = id.and_then(|(first, index)| first.with_index(index)) {
             self.out.extend_from_slice(b"id: ");
             id.write(&mut self.out);
             self.out.push(b'\n');

@@ -119,7 +119,8 @@ pub(super) fn encode(
     mut told: Option<&mut ToldChanges>,
 ) -> Vec<u8> {
     let length = events.iter().map(Bytes::len).sum();
-    let mut out = EventWriter::new(stream, events.len(), length);
+    let mut out = EventWriter::new(stream);
+    out.reserve(events.len(), length);
     for data in events {
         *seen += 1;
         let told = told.as_deref_mut();

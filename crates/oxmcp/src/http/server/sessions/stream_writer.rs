@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use memchr::memchr_iter;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -21,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    http::server::event_encoding::{EventWriter, messages, parts},
+    http::server::event_encoding::{EventWriter, parts},
     session::task::{Latch, spawn},
     store::{AnyEventStore, Claim, EventBatch, Lease, Replay, StreamWrite},
 };
@@ -189,10 +188,9 @@ impl StreamWriter {
         ends: bool,
         mut told: Option<&mut ToldChanges>,
     ) -> Written {
-        let count = memchr_iter(b'\n', lines).count();
         let name = Arc::clone(&self.place.stream);
-        let mut out = EventWriter::new(&name, count, lines.len());
-        let mut unkept = EventWriter::new(&name, 0, 0);
+        let mut out = EventWriter::new(&name);
+        let mut unkept = EventWriter::new(&name);
         let mut written = Written::nothing();
         // What the store may have kept is not added again, and the rest does not wait for the store once more.
         let mut answers = true;
@@ -200,11 +198,11 @@ impl StreamWriter {
         for part in parts(lines) {
             rest -= part.len();
             let ends = ends && rest == 0;
+            let batch = EventBatch::of_lines(part);
+            out.reserve(batch.len(), part.len());
             let mut indexes = Vec::new();
             if answers && !self.has_ended {
-                let batch = EventBatch::of_lines(part);
-                let all = batch.len();
-                match self.append(batch, ends).await {
+                match self.append(&batch, ends).await {
                     Ok(appended) => indexes = appended,
                     Err(error) if error.is_refusal() => {}
                     Err(error) => {
@@ -212,15 +210,15 @@ impl StreamWriter {
                         log_not_stored(&error);
                     }
                 }
-                self.has_ended |= ends && indexes.len() == all;
+                self.has_ended |= ends && indexes.len() == batch.len();
             }
             let mut indexes = indexes.into_iter();
-            for message in messages(part) {
+            for message in batch.slices() {
                 let mut index = indexes.next();
                 if index.is_none() && answers && !self.has_ended {
                     // What is refused with the others is tried alone: not all of them need be refused.
                     let one = EventBatch::from_iter([message]);
-                    match self.append(one, false).await {
+                    match self.append(&one, false).await {
                         Ok(stored) => index = stored.first().copied(),
                         Err(error) => {
                             log_not_stored(&error);
@@ -245,7 +243,7 @@ impl StreamWriter {
     /// Stores an event that is nothing but an index to come back with.
     pub(super) async fn write_empty(&mut self) -> Option<u64> {
         let empty = EventBatch::from_iter([b""]);
-        let appended = self.append(empty, false).await;
+        let appended = self.append(&empty, false).await;
         let indexes = appended.inspect_err(log_not_stored).ok()?;
         indexes.first().copied()
     }
@@ -277,10 +275,12 @@ impl StreamWriter {
 
     /// Adds events. Returns the indexes of those that were kept: of none where another node has taken its place, and they are
     /// not left to that.
-    async fn append(&mut self, events: EventBatch, ends: bool) -> Result<Vec<u64>> {
-        let mut write = StreamWrite::new(events);
-        write.ends = ends;
-        let mut appended = self.place.append(self.leased(write.clone())).await?;
+    async fn append(&mut self, events: &EventBatch, ends: bool) -> Result<Vec<u64>> {
+        let write = || StreamWrite {
+            ends,
+            ..StreamWrite::new(events.clone())
+        };
+        let mut appended = self.place.append(self.leased(write())).await?;
         if appended.is_none() {
             self.is_fenced = true;
             if !self.forwards {
@@ -288,7 +288,7 @@ impl StreamWriter {
                 return Ok(Vec::new());
             }
             self.lease = None;
-            appended = self.place.append(write).await?;
+            appended = self.place.append(write()).await?;
         }
         let indexes = appended.unwrap_or_default();
         if let (Some(first), Some(last)) = (indexes.first(), indexes.last()) {
