@@ -25,7 +25,7 @@ use tokio::{
 #[cfg(feature = "client")]
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::error::Result;
+use crate::{error::Result, session::panics::catch_sync};
 
 /// A future on the heap that owns all it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -54,12 +54,12 @@ fn spawn_boxed<T: Send + 'static>(future: BoxFuture<T>) -> JoinHandle<T> {
     task::spawn(future)
 }
 
-/// Spawns a task that begins with a request, after its first poll: the request is sent before this returns, if there is room,
-/// and so before any later one.
-#[cfg(feature = "client")]
+/// Spawns a task after its first poll: what it begins with, a request that it sends, is done before this returns, if there is room.
+#[cfg(any(feature = "client", feature = "http-server"))]
 pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     let mut future: BoxFuture<()> = Box::pin(future);
-    if future.as_mut().now_or_never().is_none() {
+    // A panic ends it and nothing else, as it does a task.
+    if let Ok(None) = catch_sync(|| future.as_mut().now_or_never()) {
         spawn_boxed(future);
     }
 }
@@ -173,4 +173,20 @@ pub(crate) async fn requeue() {
         Poll::Pending
     })
     .await;
+}
+
+#[cfg(all(test, feature = "http-server"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_at_once_ends_and_nothing_else() {
+        spawn_polled(async { panic!("of a user's code") });
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        spawn_polled(async {
+            requeue().await;
+            sender.send(()).unwrap();
+        });
+        receiver.await.unwrap();
+    }
 }

@@ -62,7 +62,7 @@ struct State<T> {
     sender: Option<Waker>,
     /// The task that waits for one.
     receiver: Option<Waker>,
-    /// Whether the sender was dropped.
+    /// Whether no more will come, or the sender was dropped.
     is_closed: bool,
     /// Whether the receiver was dropped.
     is_abandoned: bool,
@@ -133,6 +133,13 @@ impl<T> Sender<T> {
                 return;
             }
         }
+    }
+
+    /// Says that no more will come: the receiver learns of the end together with the last item.
+    fn close(&self) {
+        let mut state = self.0.state.lock();
+        state.is_closed = true;
+        wake(state, |state| &mut state.receiver);
     }
 
     /// Waits until nothing is left, or the receiver was dropped. Cancel safe. One task at a time may wait.
@@ -259,9 +266,7 @@ fn wake<T>(mut state: MutexGuard<'_, State<T>>, waiter: fn(&mut State<T>) -> &mu
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.is_closed = true;
-        wake(state, |state| &mut state.receiver);
+        self.close();
     }
 }
 
@@ -288,6 +293,7 @@ pub(super) async fn finish(
     stall: Duration,
     overdue: impl Future<Output = ()>,
 ) {
+    reader.close();
     select! {
         biased;
         () = reader.drained() => {}
@@ -422,6 +428,18 @@ mod tests {
         assert!(sender.send(rest.into()).await);
         let (read, ()) = join!(read_slowly(receiver), finish(sender, STALL, pending()));
         assert_eq!(read, MAX_FRAME * 10);
+    }
+
+    #[tokio::test]
+    async fn a_reader_learns_of_the_end_together_with_the_last_item() {
+        let (sender, receiver) = channel(2);
+        assert!(sender.send(Bytes::from_static(b"data")).await);
+        let mut finishing = Box::pin(finish(sender, STALL, pending()));
+        assert_eq!((&mut finishing).now_or_never(), None);
+        let next = || poll_fn(|cx| receiver.poll_frame(cx)).now_or_never();
+        assert_eq!(next(), Some(Some(Bytes::from_static(b"data"))));
+        assert_eq!(next(), Some(None));
+        assert_eq!(finishing.now_or_never(), Some(()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,7 +25,7 @@ use crate::{
     session::{
         connection::Connection,
         driver::undriven::{Attached, Reply},
-        task::{lazy, spawn},
+        task::{lazy, spawn, spawn_polled},
     },
     store::Replay,
 };
@@ -70,7 +70,8 @@ pub(super) fn begin(
             ..start
         },
     )?;
-    spawn(stream.run(reply));
+    // What is there already goes out together with the head of the response.
+    spawn_polled(stream.run(reply));
     Some(body)
 }
 
@@ -466,7 +467,7 @@ impl EventStream {
         let Some(index) = writer.write_empty().await else {
             return false;
         };
-        let mut out = EventWriter::new(&self.name, 1, 0);
+        let mut out = EventWriter::new(&self.name);
         out.event(Some(index), b"");
         self.sent = index;
         self.send_to_reader(out.finish()).await;
@@ -479,7 +480,7 @@ impl EventStream {
             return;
         };
         if let Some(index) = writer.write_empty().await {
-            let mut out = EventWriter::new(&self.name, 1, 0);
+            let mut out = EventWriter::new(&self.name);
             out.retry(index, retry);
             self.sent = index;
             self.send_to_reader(out.finish()).await;

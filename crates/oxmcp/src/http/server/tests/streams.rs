@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -140,6 +141,15 @@ async fn a_silent_stream_has_comments() {
     frame(&mut body).await.unwrap();
     let comment = tokio::time::timeout(KEEP_ALIVE * 2, frame(&mut body)).await;
     assert_eq!(comment.unwrap().unwrap(), COMMENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_already_comes_with_the_head_of_a_stream() {
+    let watching = Watching::open(MemoryEventStore::new()).await;
+    let mut called = watching.call().await;
+    assert!(called.frame().now_or_never().is_some());
+    let mut listening = watching.listen(None).await;
+    assert!(listening.frame().now_or_never().is_some());
 }
 
 #[tokio::test(start_paused = true)]
