@@ -111,7 +111,8 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
 )]
 fn as_integer(value: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
+    let whole = value as i64;
+    (whole as f64 == value && value.abs() < EXACT).then_some(whole)
 }
 
 /// Appends a number as [`number`] serializes it.

@@ -177,16 +177,19 @@ pub(crate) async fn requeue() {
 
 #[cfg(all(test, feature = "http-server"))]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[tokio::test]
     async fn a_task_that_panics_at_once_ends_and_nothing_else() {
         spawn_polled(async { panic!("of a user's code") });
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        spawn_polled(async {
+        let ended = Arc::<Latch>::default();
+        let waiting = Arc::clone(&ended);
+        spawn_polled(async move {
             requeue().await;
-            sender.send(()).unwrap();
+            ended.set();
         });
-        receiver.await.unwrap();
+        waiting.wait().await;
     }
 }

@@ -179,12 +179,11 @@ impl Outbox {
         let _ = (state, start);
     }
 
-    /// So many bytes are in the buffer.
+    /// So many bytes are in the buffer. It is called with the lock held, so that nothing else changes that meanwhile.
     pub(in crate::session) fn note_buffered(&self, length: usize) {
         #[cfg(feature = "http-server")]
         if let Some(budget) = self.budget.get() {
-            budget.change(self.buffered.swap(length, Ordering::Relaxed), length);
-            return;
+            budget.change(self.buffered.load(Ordering::Relaxed), length);
         }
         self.buffered.store(length, Ordering::Relaxed);
     }
