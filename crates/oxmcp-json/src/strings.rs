@@ -38,7 +38,7 @@ fn write_blocks<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
         let mut from = 0;
         while mask != 0 {
             let at = mask.trailing_zeros() as usize;
-            out.extend_from_slice(block.get(from..at).unwrap_or_default());
+            write_run(out, block, from, at);
             write_special(out, block, at);
             from = at + 1;
             mask &= mask - 1;
@@ -46,6 +46,20 @@ fn write_blocks<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
         out.extend_from_slice(block.get(from..).unwrap_or_default());
     }
     rest
+}
+
+/// Appends what is between two escapes of a block. Where that is little, as in JSON as text, a whole chunk is copied and cut off.
+#[inline]
+fn write_run(out: &mut Vec<u8>, block: &[u8; BLOCK], from: usize, to: usize) {
+    let length = to.saturating_sub(from);
+    match block.get(from..).and_then(<[u8]>::first_chunk::<CHUNK>) {
+        Some(chunk) if length <= CHUNK => {
+            let end = out.len() + length;
+            out.extend_from_slice(chunk);
+            out.truncate(end);
+        }
+        _ => out.extend_from_slice(block.get(from..to).unwrap_or_default()),
+    }
 }
 
 /// Appends the byte at `offset`, escaped, and returns what follows it.
