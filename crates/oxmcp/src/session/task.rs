@@ -25,7 +25,9 @@ use tokio::{
 #[cfg(feature = "client")]
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{error::Result, session::panics::catch_sync};
+use crate::error::Result;
+#[cfg(any(feature = "client", feature = "http-server"))]
+use crate::session::panics::catch_sync;
 
 /// A future on the heap that owns all it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
