@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use http::StatusCode;
 use oxmcp::{
-    RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
+    Error, RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
     http::{Principal, StreamableHttp},
     store::{
         Bus, Creation, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore,
@@ -303,6 +303,29 @@ async fn a_session_that_was_deleted_is_refused_at_other_nodes_at_once() {
     assert_eq!(one.delete().await.status(), StatusCode::NO_CONTENT);
     assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
     assert_eq!(servers[1].server.sessions().count(), 0);
+}
+
+/// A bus that takes nothing.
+struct Unreachable;
+
+impl Bus for Unreachable {
+    async fn publish(&self, _topic: &str, _message: Bytes) -> Result<()> {
+        Err(Error::network("the bus cannot be reached"))
+    }
+
+    async fn subscribe(&self, _topics: &[&str]) -> Result<BoxStream<'static, Delivery>> {
+        Ok(stream::pending().boxed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_waited_for_who_could_not_be_told_that_a_session_has_ended() {
+    let server = calculator();
+    let node = endpoint(&server).session_store(MemorySessionStore::new());
+    let session = Session::open(&node.bus(Unreachable)).await;
+    let begin = Instant::now();
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(begin.elapsed(), Duration::ZERO);
 }
 
 /// The idle time of sessions, by default.

@@ -148,31 +148,33 @@ impl StreamableHttp {
         }))
     }
 
-    /// Removes the record of a session that its client ends, and gives other nodes the time to hear of it.
+    /// Removes the record of a session that its client ends, and gives other nodes that were told the time to hear of it.
     pub(in super::super) async fn end_record(&self, session: &Session) {
-        self.remove_record(session).await;
-        if self.settings.bus.is_some() && session.persistence().is_some() {
+        if self.remove_record(session).await {
             sleep(HEARD).await;
         }
     }
 
-    /// The session is over: its record is removed, and other nodes are told.
-    pub(in super::super) async fn remove_record(&self, session: &Session) {
+    /// The session is over: its record is removed, and other nodes are told. Returns whether they were.
+    pub(in super::super) async fn remove_record(&self, session: &Session) -> bool {
         let Some(persistence) = session.persistence() else {
-            return;
+            return false;
         };
-        if persistence.remove(session.id()).await {
-            let session = hashed(session.id());
-            self.tell(&News::Over { session }).await;
-        }
+        let over = News::Over {
+            session: hashed(session.id()),
+        };
+        persistence.remove(session.id()).await && self.tell(&over).await
     }
 
-    async fn tell(&self, news: &News) {
-        if let Some(bus) = &self.settings.bus
-            && let Ok(news) = serde_json::to_vec(news)
-        {
-            log(bus.publish(TOPIC, news.into()).await);
-        }
+    /// Tells other nodes. Returns whether it could.
+    async fn tell(&self, news: &News) -> bool {
+        let (Some(bus), Ok(news)) = (&self.settings.bus, serde_json::to_vec(news)) else {
+            return false;
+        };
+        let published = bus.publish(TOPIC, news.into()).await;
+        let is_told = published.is_ok();
+        log(published);
+        is_told
     }
 
     /// Tells other nodes of a notification that may concern a request or a question of theirs.
