@@ -56,7 +56,8 @@ fn spawn_boxed<T: Send + 'static>(future: BoxFuture<T>) -> JoinHandle<T> {
     task::spawn(future)
 }
 
-/// Spawns a task after its first poll: what it begins with, a request that it sends, is done before this returns, if there is room.
+/// Spawns a task after its first poll: what it begins with is done before this returns, if there is room. So a request that it sends
+/// comes before any later one.
 #[cfg(any(feature = "client", feature = "http-server"))]
 pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     let mut future: BoxFuture<()> = Box::pin(future);

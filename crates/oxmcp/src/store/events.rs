@@ -1,7 +1,7 @@
 //! Store of the events that were sent on the streams of legacy sessions: the trait, the batches that are added, and the ids on the
 //! wire.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::Future, ops::Range, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
@@ -360,21 +360,22 @@ impl EventBatch {
 
     /// The data of one of them; none where there is no such event.
     pub(super) fn get(&self, position: usize) -> Bytes {
+        self.text.slice(self.range(position))
+    }
+
+    /// The data of each, borrowed.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &[u8]> {
+        let event = |position| self.text.get(self.range(position)).unwrap_or_default();
+        (0..self.len()).map(event)
+    }
+
+    /// Where an event lies in the text.
+    fn range(&self, position: usize) -> Range<usize> {
         let before = position.checked_sub(1).and_then(|it| self.ends.get(it));
         let start = before.map_or(0, |end| end + 1);
         let end = self.ends.get(position).copied().unwrap_or(start);
-        self.text.slice(start..end)
-    }
-
-    /// The events, as they lie in it.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |end| {
-            let event = self.text.get(start..*end).unwrap_or_default();
-            start = end + 1;
-            event
-        })
+        start..end
     }
 
     /// How many bytes their data takes.
