@@ -155,8 +155,8 @@ async fn event_loop(
             return Ok(());
         }
         let may_read = driver.may_read(unsent) && !(unsent > 0 && read.is_drained());
-        // Mostly there is an answer now, and nothing more to read.
-        let due = if may_read {
+        // Mostly there is an answer now, and nothing more to read. Where others are about to answer, they have their turn first.
+        let due = if may_read || driver.coalesces() {
             None
         } else {
             connection.outbox.try_take(&mut output)

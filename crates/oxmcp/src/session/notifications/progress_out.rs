@@ -283,21 +283,22 @@ impl Future for ReportProgress<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         // A handler that does nothing but report must yield all the same: a cancellation could not reach it otherwise.
-        let budget = ready!(coop::poll_proceed(cx));
-        if !this.context.wants_progress() || this.report.is_none() {
-            budget.made_progress();
+        let wants_progress = this.context.wants_progress();
+        let rate = &this.context.parts().progress_rate;
+        if !wants_progress || rate.is_budgeted() {
+            ready!(coop::poll_proceed(cx)).made_progress();
+        }
+        if !wants_progress || this.report.is_none() {
             return Poll::Ready(());
         }
         // The context lives longer than this borrow of its report.
         let context = this.context;
         if this.tell_detached() {
-            budget.made_progress();
             return Poll::Ready(());
         }
         let connection = &context.parts().connection;
         if this.room.is_none() {
             if connection.outbox.append_if_room(|out| this.write(out)) {
-                budget.made_progress();
                 return this.done();
             }
             let connection = connection.clone();
@@ -308,7 +309,6 @@ impl Future for ReportProgress<'_> {
         {
             return Poll::Pending;
         }
-        budget.made_progress();
         connection.outbox.append(|out| this.write(out));
         this.done()
     }

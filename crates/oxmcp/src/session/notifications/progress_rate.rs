@@ -1,6 +1,9 @@
 //! The rate at which the progress of one request is reported: it increases, and what is too much is coalesced.
 
-use std::mem;
+use std::{
+    mem,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use tokio::time::Instant;
 
@@ -40,9 +43,17 @@ pub(in crate::session) enum Due {
     Nothing,
 }
 
-/// The token bucket of the reports of one request. A request that reports nothing has none.
+/// How many reports of a request are made before it takes part in the runtime's budget: what is sent in a row becomes one write.
+const REPORTS_IN_A_ROW: u32 = 4;
+
+/// The rate of the reports of one request.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressRate(Mutex<Option<Box<Bucket>>>);
+pub(crate) struct ProgressRate {
+    /// The token bucket. A request that reports nothing has none.
+    bucket: Mutex<Option<Box<Bucket>>>,
+    /// How many reports were begun, which need not be exact.
+    begun: AtomicU32,
+}
 
 #[derive(Debug)]
 struct Bucket {
@@ -58,6 +69,13 @@ struct Bucket {
 }
 
 impl ProgressRate {
+    /// Whether the report that is begun now is to take part in the runtime's budget, so that other tasks have their turn.
+    pub(in crate::session) fn is_budgeted(&self) -> bool {
+        let begun = self.begun.load(Ordering::Relaxed).wrapping_add(1);
+        self.begun.store(begun, Ordering::Relaxed);
+        begun.is_multiple_of(REPORTS_IN_A_ROW)
+    }
+
     /// Decides what becomes of a report.
     pub(in crate::session) fn admit(
         &self,
@@ -69,7 +87,7 @@ impl ProgressRate {
         let Some(done) = done.filter(|done| done.is_finite()) else {
             return Admission::Drop;
         };
-        let mut bucket = self.0.lock();
+        let mut bucket = self.bucket.lock();
         let bucket = bucket.get_or_insert_with(|| Box::new(Bucket::new(limits)));
         if done <= bucket.last {
             return Admission::Drop;
@@ -87,7 +105,7 @@ impl ProgressRate {
 
     /// For the timer: the report that was kept, where it is time for it to be sent.
     pub(in crate::session) fn take_due(&self, limits: &Limits) -> Due {
-        let mut bucket = self.0.lock();
+        let mut bucket = self.bucket.lock();
         let Some(bucket) = bucket.as_mut() else {
             return Due::Nothing;
         };
@@ -100,7 +118,7 @@ impl ProgressRate {
 
     /// The report that was kept, where the request is about to be answered.
     pub(in crate::session) fn take_last(&self) -> Option<Report> {
-        self.0.lock().as_mut()?.kept.take()
+        self.bucket.lock().as_mut()?.kept.take()
     }
 }
 

@@ -9,6 +9,7 @@ use oxmcp::{
     Client, Limits, in_memory,
     transport::{Frame, InMemory, Messages, ReadHalf, Transport, WriteHalf},
 };
+use tokio::sync::oneshot;
 
 use crate::session::*;
 
@@ -113,4 +114,101 @@ async fn call_often() {
         writes <= 4 * CALLS_EACH,
         "{writes} writes for {CALLS_EACH} calls of each of {CALLERS} callers"
     );
+}
+
+/// A tool that waits for another task.
+async fn waits() -> &'static str {
+    let (done, is_done) = oneshot::channel();
+    tokio::spawn(async { done.send(()) });
+    is_done.await.unwrap();
+    "done"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn answers_of_handlers_that_wait_are_coalesced_into_few_writes() {
+    tokio::spawn(answer_often()).await.unwrap();
+}
+
+async fn answer_often() {
+    let (mut peer, writes) = counted_client().await;
+    let before = writes.load(Ordering::Relaxed);
+    // More than the driver takes before others have their turn, which comes in the middle of a batch then.
+    for batch in 0..CALLS_EACH {
+        let ids = (1..=CALLERS).map(|caller| batch * CALLERS + caller);
+        let calls = ids.map(|id| call(id, json!({"name": "waits", "arguments": {}})));
+        peer.send(&calls.collect::<String>()).await;
+        for _ in 0..CALLERS {
+            peer.receive().await;
+        }
+    }
+    let writes = writes.load(Ordering::Relaxed) - before;
+    assert!(
+        writes <= 2 * CALLS_EACH,
+        "{writes} writes for {CALLS_EACH} batches of {CALLERS} calls"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn reports_in_a_row_are_coalesced_into_few_writes() {
+    tokio::spawn(report_often()).await.unwrap();
+}
+
+async fn report_often() {
+    const REPORTS: usize = 1000;
+    let (mut peer, writes) = counted_client().await;
+    let before = writes.load(Ordering::Relaxed);
+    let params = json!({
+        "name": "stream", "arguments": {"n": REPORTS}, "_meta": {"progressToken": 1},
+    });
+    peer.send(&call(1, params)).await;
+    // Each report, and the answer.
+    for _ in 0..=REPORTS {
+        peer.receive().await;
+    }
+    let writes = writes.load(Ordering::Relaxed) - before;
+    assert!(writes <= 4, "{writes} writes for {REPORTS} reports");
+}
+
+/// A client that writes and reads by hand.
+struct Peer {
+    read: <InMemory as Transport>::Read,
+    write: <InMemory as Transport>::Write,
+}
+
+impl Peer {
+    async fn send(&mut self, lines: &str) {
+        let messages = Messages::from_lines(lines.as_bytes()).unwrap();
+        self.write.write(messages).await.unwrap();
+    }
+
+    async fn receive(&mut self) {
+        assert!(self.read.read().await.unwrap().is_some());
+    }
+}
+
+fn call(id: usize, params: Value) -> String {
+    let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+    format!("{call}\n")
+}
+
+/// A client that has opened a session with a server whose writes are counted.
+async fn counted_client() -> (Peer, Arc<AtomicUsize>) {
+    let (mut ours, theirs) = in_memory();
+    let writes = Arc::new(AtomicUsize::new(0));
+    let theirs = Counted {
+        transport: theirs,
+        writes: Arc::clone(&writes),
+    };
+    let server = server().tool(Tool::new("waits", "Waits for another task", waits));
+    server.connect(theirs).await.unwrap();
+    let (read, write) = ours.connect(&Limits::default()).await.unwrap();
+    let mut peer = Peer { read, write };
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "scripted", "version": "1.0.0"},
+    });
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    peer.send(&format!("{initialize}\n")).await;
+    peer.receive().await;
+    (peer, writes)
 }
