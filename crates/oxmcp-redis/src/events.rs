@@ -60,13 +60,14 @@ impl EventStore for Redis {
         stream: &str,
         write: StreamWrite,
     ) -> Result<Option<Vec<u64>>> {
-        let events = self.names.events(session, stream);
+        let names = self.names.of_session(session);
+        let events = names.events(stream);
         let (epoch, lasts) = match write.lease {
             Some(lease) => (lease.epoch.to_string(), millis(lease.lasts)),
             None => (String::new(), 0),
         };
-        let mut script = APPEND.key(self.names.streams(session));
-        script.key(&events).arg(stream).arg(epoch).arg(lasts);
+        let mut script = APPEND.keys(&[&names.streams(), &events]);
+        script.arg(stream).arg(epoch).arg(lasts);
         script.arg(u8::from(write.ends));
         script
             .arg(self.max_stream_events)
@@ -91,13 +92,10 @@ impl EventStore for Redis {
     }
 
     async fn after(&self, session: &str, stream: &str, index: u64, max: usize) -> Result<Replay> {
-        let key = self.names.events(session, stream);
-        let mut script = AFTER.key(self.names.streams(session));
-        script
-            .key(&key)
-            .arg(stream)
-            .arg(index)
-            .arg(max.min(MAX_AFTER));
+        let names = self.names.of_session(session);
+        let key = names.events(stream);
+        let mut script = AFTER.keys(&[&names.streams(), &key]);
+        script.arg(stream).arg(index).arg(max.min(MAX_AFTER));
         let found: Option<Vec<Vec<u8>>> = self.connection.invoke(&script).await?;
         let Some((ended, kept)) = found.as_deref().and_then(<[_]>::split_first) else {
             return Ok(Replay::Lost);
@@ -113,9 +111,9 @@ impl EventStore for Redis {
     }
 
     async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
-        let events = self.names.events(session, stream);
-        let waiter = self.changes.to(&events);
-        let mut script = WATCH.key(self.names.streams(session));
+        let names = self.names.of_session(session);
+        let waiter = self.changes.to(&names.events(stream));
+        let mut script = WATCH.keys(&[&names.streams()]);
         script.arg(stream).arg(index).arg(millis(WATCHED));
         let mut known = None;
         loop {
@@ -140,9 +138,10 @@ impl EventStore for Redis {
         claim: Claim,
         lasts: Duration,
     ) -> Result<Option<u64>> {
-        let mut script = CLAIM.key(self.names.streams(session));
-        script.key(self.names.events(session, stream)).arg(stream);
+        let names = self.names.of_session(session);
+        let mut script = CLAIM.keys(&[&names.streams(), &names.events(stream)]);
         script
+            .arg(stream)
             .arg(u8::from(claim == Claim::Take))
             .arg(millis(lasts));
         script.arg(MAX_STREAMS);
@@ -159,17 +158,17 @@ impl EventStore for Redis {
         epoch: u64,
         lasts: Duration,
     ) -> Result<bool> {
-        let mut script = RENEW.key(self.names.streams(session));
+        let streams = self.names.of_session(session).streams();
+        let mut script = RENEW.keys(&[&streams]);
         script.arg(stream).arg(epoch).arg(millis(lasts));
         script.arg(millis(STREAM_AGE.max(self.max_event_age)));
         self.connection.invoke(&script).await
     }
 
     async fn forget(&self, session: &str) -> Result<()> {
-        let mut script = FORGET.key(self.names.streams(session));
-        script
-            .arg(self.names.events(session, ""))
-            .arg(self.names.changes());
+        let names = self.names.of_session(session);
+        let mut script = FORGET.keys(&[&names.streams()]);
+        script.arg(names.events("")).arg(self.names.changes());
         self.connection.invoke(&script).await
     }
 }

@@ -61,26 +61,13 @@ impl Names {
 
     /// A session among others.
     pub(crate) fn session_hash(id: &str) -> String {
-        hashed(&format!("session {id}"))
+        hashed(&["session ", id].concat())
     }
 
-    /// The record of a session.
-    pub(crate) fn session(&self, id: &str) -> String {
-        format!("{}:session", self.session_tag(id))
-    }
-
-    /// What is known of the streams of a session.
-    pub(crate) fn streams(&self, session: &str) -> String {
-        format!("{}:streams", self.session_tag(session))
-    }
-
-    /// The events of a stream.
-    pub(crate) fn events(&self, session: &str, stream: &str) -> String {
-        format!("{}:events:{stream}", self.session_tag(session))
-    }
-
-    fn session_tag(&self, session: &str) -> String {
-        format!("{{{}:{}}}", self.prefix, Self::session_hash(session))
+    /// The names of one session.
+    pub(crate) fn of_session(&self, id: &str) -> SessionNames {
+        let hash = Self::session_hash(id);
+        SessionNames(["{", &self.prefix, ":", &hash, "}"].concat())
     }
 
     /// The channel on which the key is named of what has changed.
@@ -94,6 +81,30 @@ impl Names {
     }
 }
 
+/// The names of one session, by what they have in common.
+pub(crate) struct SessionNames(String);
+
+impl SessionNames {
+    /// The record of the session.
+    pub(crate) fn record(&self) -> String {
+        self.name(":session", "")
+    }
+
+    /// What is known of its streams.
+    pub(crate) fn streams(&self) -> String {
+        self.name(":streams", "")
+    }
+
+    /// The events of a stream.
+    pub(crate) fn events(&self, stream: &str) -> String {
+        self.name(":events:", stream)
+    }
+
+    fn name(&self, kind: &str, rest: &str) -> String {
+        [&self.0, kind, rest].concat()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,13 +112,14 @@ mod tests {
     #[test]
     fn names_show_no_secret_and_are_in_one_place() {
         let names = Names::new("shop");
-        let session = names.session("secret");
-        let place = session.strip_suffix("session").unwrap();
+        let session = names.of_session("secret");
+        let record = session.record();
+        let place = record.strip_suffix("session").unwrap();
         assert!(
             place.starts_with("{shop:") && place.ends_with("}:"),
             "{place}"
         );
-        for name in [names.streams("secret"), names.events("secret", "get")] {
+        for name in [session.streams(), session.events("get")] {
             assert!(name.starts_with(place), "{name}");
         }
         let all = [

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, ToRedisArgs};
+use redis::{Arg, Cmd, ToRedisArgs};
 
 /// The longest time of anything, ten years: numbers of scripts are exact up to here.
 pub(crate) const FOREVER_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
@@ -24,59 +24,45 @@ impl Script {
         Self { code, hash }
     }
 
-    pub(crate) fn key(&self, key: impl ToRedisArgs) -> Invocation<'_> {
-        let mut invocation = self.invocation();
-        invocation.key(key);
-        invocation
-    }
-
-    pub(crate) fn arg(&self, arg: impl ToRedisArgs) -> Invocation<'_> {
-        let mut invocation = self.invocation();
-        invocation.arg(arg);
-        invocation
-    }
-
-    fn invocation(&self) -> Invocation<'_> {
+    /// The script with its keys.
+    pub(crate) fn keys(&self, keys: &[&str]) -> Invocation {
+        let mut by_hash = redis::cmd("EVALSHA");
+        by_hash.arg(&self.hash).arg(keys.len()).arg(keys);
         Invocation {
-            script: self,
-            keys: Vec::new(),
-            args: Vec::new(),
+            code: self.code,
+            by_hash,
         }
     }
 }
 
 /// A script with its keys and arguments.
-pub(crate) struct Invocation<'a> {
-    script: &'a Script,
-    keys: Vec<Vec<u8>>,
-    args: Vec<Vec<u8>>,
+pub(crate) struct Invocation {
+    code: &'static str,
+    /// The command that runs it by its hash.
+    by_hash: Cmd,
 }
 
-impl Invocation<'_> {
-    pub(crate) fn key(&mut self, key: impl ToRedisArgs) -> &mut Self {
-        self.keys.extend(key.to_redis_args());
-        self
-    }
-
+impl Invocation {
     pub(crate) fn arg(&mut self, arg: impl ToRedisArgs) -> &mut Self {
-        self.args.extend(arg.to_redis_args());
+        self.by_hash.arg(arg);
         self
     }
 
     /// The command that runs it by its hash.
-    pub(crate) fn by_hash(&self) -> Cmd {
-        self.command("EVALSHA", &self.script.hash)
+    pub(crate) fn by_hash(&self) -> &Cmd {
+        &self.by_hash
     }
 
     /// The command that also tells what it is. In a cluster it goes to the one node that needs to know.
     pub(crate) fn by_code(&self) -> Cmd {
-        self.command("EVAL", self.script.code)
-    }
-
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(self.keys.len());
-        command.arg(&self.keys).arg(&self.args);
+        let mut command = redis::cmd("EVAL");
+        command.arg(self.code);
+        // The others follow the name and the hash.
+        for arg in self.by_hash.args_iter().skip(2) {
+            if let Arg::Simple(arg) = arg {
+                command.arg(arg);
+            }
+        }
         command
     }
 }

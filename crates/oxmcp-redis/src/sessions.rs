@@ -68,11 +68,12 @@ impl Redis {
     }
 
     /// A script about the count of a session, among all and among those under the key of its principal.
-    fn counting<'a>(&self, script: &'a Script, principal: &str, id: &str) -> Invocation<'a> {
-        let mut script = script.key(self.names.sessions());
-        if !principal.is_empty() {
-            script.key(principal);
-        }
+    fn counting(&self, script: &Script, principal: &str, id: &str) -> Invocation {
+        let sessions = self.names.sessions();
+        let mut script = match principal {
+            "" => script.keys(&[&sessions]),
+            _ => script.keys(&[&sessions, principal]),
+        };
         script.arg(Names::session_hash(id));
         script
     }
@@ -140,15 +141,15 @@ impl SessionStore for Redis {
         lasts: Duration,
         max_each: usize,
     ) -> Result<Creation> {
-        let key = self.names.session(id);
+        let key = self.names.of_session(id).record();
         let principal = record.principal.as_deref();
         let principal = principal.map_or_else(String::new, |it| self.names.principal(it));
-        let mut script = CREATE.arg(millis(lasts));
+        let mut script = CREATE.keys(&[&key]);
+        script.arg(millis(lasts));
         script.arg(PRINCIPAL_FIELD).arg(&principal);
         for (field, value) in self.session_fields(&key, record)? {
             script.arg(field).arg(value);
         }
-        script.key(&key);
         let mut admit = self.counting(&ADMIT, &principal, id);
         admit
             .arg(millis(lasts))
@@ -170,7 +171,7 @@ impl SessionStore for Redis {
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
-        let key = self.names.session(id);
+        let key = self.names.of_session(id).record();
         let mut command = redis::cmd("HGETALL");
         let fields: HashMap<String, Vec<u8>> = self.connection.run(command.arg(&key)).await?;
         let Some(record) = self.session_record(&key, &fields)? else {
@@ -183,7 +184,7 @@ impl SessionStore for Redis {
     }
 
     async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
-        let key = self.names.session(id);
+        let key = self.names.of_session(id).record();
         let (field, value) = match setting {
             Setting::Initialized => (INITIALIZED_FIELD.to_owned(), b"1".to_vec()),
             Setting::LogLevel(level) => {
@@ -194,7 +195,7 @@ impl SessionStore for Redis {
             Setting::Watch(uri) => self.watched(&key, &uri)?,
             Setting::Unwatch(uri) => (uri_field(&uri), Vec::new()),
         };
-        let mut script = SET.key(key);
+        let mut script = SET.keys(&[&key]);
         script.arg(field).arg(value).arg(MAX_FIELDS);
         match self.connection.invoke::<Option<i64>>(&script).await? {
             None => Ok(None),
@@ -207,7 +208,7 @@ impl SessionStore for Redis {
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
-        let mut script = TOUCH.key(self.names.session(id));
+        let mut script = TOUCH.keys(&[&self.names.of_session(id).record()]);
         script.arg(millis(lasts));
         let touched: Option<(u64, String)> = self.connection.invoke(&script).await?;
         let Some((version, principal)) = touched else {
@@ -223,7 +224,7 @@ impl SessionStore for Redis {
     }
 
     async fn remove(&self, id: &str) -> Result<()> {
-        let mut script = REMOVE.key(self.names.session(id));
+        let mut script = REMOVE.keys(&[&self.names.of_session(id).record()]);
         let principal: String = self
             .connection
             .invoke(script.arg(millis(TOMBSTONE)))

@@ -48,8 +48,7 @@ impl TaskStore for Redis {
         let owner = self.names.owner(task.owner.as_deref());
         let record = self.task_record(&key, &task)?;
         let id = self.values.encode(ID, &owner, task.id.as_bytes())?;
-        let mut script = CREATE.key(key);
-        script.key(owner).key(self.names.tasks());
+        let mut script = CREATE.keys(&[&key, &owner, &self.names.tasks()]);
         script.arg(record).arg(id).arg(u8::from(task.is_over()));
         script.arg(task.ttl_ms.min(FOREVER_MS));
         script.arg(self.max_tasks).arg(self.max_tasks_each);
@@ -82,8 +81,7 @@ impl TaskStore for Redis {
     async fn replace(&self, id: &str, revision: u64, task: TaskRecord) -> Result<bool> {
         let key = self.names.task(id);
         let record = self.task_record(&key, &task)?;
-        let mut script = REPLACE.key(key);
-        script.key(self.names.tasks()).key(self.names.leases());
+        let mut script = REPLACE.keys(&[&key, &self.names.tasks(), &self.names.leases()]);
         script
             .arg(revision)
             .arg(record)
@@ -95,25 +93,19 @@ impl TaskStore for Redis {
     }
 
     async fn claim(&self, id: &str, lease: Duration) -> Result<Option<u64>> {
-        let mut script = CLAIM.key(self.names.task(id));
-        script
-            .key(self.names.leases())
-            .arg(millis(lease))
-            .arg(self.names.changes());
+        let mut script = CLAIM.keys(&[&self.names.task(id), &self.names.leases()]);
+        script.arg(millis(lease)).arg(self.names.changes());
         self.connection.invoke(&script).await
     }
 
     async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
-        let mut script = RENEW.key(self.names.task(id));
-        script
-            .key(self.names.leases())
-            .arg(epoch)
-            .arg(millis(lease));
+        let mut script = RENEW.keys(&[&self.names.task(id), &self.names.leases()]);
+        script.arg(epoch).arg(millis(lease));
         self.connection.invoke(&script).await
     }
 
     async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
-        let mut script = ORPHANS.key(self.names.leases());
+        let mut script = ORPHANS.keys(&[&self.names.leases()]);
         script.arg(limit.min(MOST_ORPHANS)).arg(MOST_ORPHANS);
         let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
         let (pairs, _) = found.as_chunks::<2>();
@@ -130,7 +122,7 @@ impl TaskStore for Redis {
         limit: usize,
     ) -> Result<Vec<String>> {
         let owner = self.names.owner(owner);
-        let script = LIST.key(&owner);
+        let script = LIST.keys(&[&owner]);
         let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
         let ids = found.iter().map(|id| self.task_id(&owner, id));
         let mut ids = ids.collect::<Result<Vec<_>>>()?;

@@ -61,14 +61,11 @@ impl Values {
 
     /// What is kept of a value at a place: its kind, and its key.
     pub(crate) fn encode(&self, kind: &str, key: &str, value: &[u8]) -> Result<Vec<u8>> {
-        let (first, rest) = match self.form() {
+        Ok(match self.form() {
             Form::Unknown => return Err(without_keys()),
-            Form::Plain => (PLAIN, value.to_vec()),
-            Form::Sealed(keys) => (SEALED, keys.seal(&place(kind, key), value)?),
-        };
-        let mut kept = vec![first];
-        kept.extend_from_slice(&rest);
-        Ok(kept)
+            Form::Plain => [&[PLAIN], value].concat(),
+            Form::Sealed(keys) => [&[SEALED], &*keys.seal(&place(kind, key), value)?].concat(),
+        })
     }
 
     /// The value that is kept at a place.

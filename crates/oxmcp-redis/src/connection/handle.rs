@@ -117,9 +117,8 @@ impl Connection {
     }
 
     /// Runs a script, which Redis is told again where it has forgotten it.
-    pub(crate) async fn invoke<T: FromRedisValue>(&self, script: &Invocation<'_>) -> Result<T> {
+    pub(crate) async fn invoke<T: FromRedisValue>(&self, script: &Invocation) -> Result<T> {
         let by_hash = script.by_hash();
-        let by_hash = &by_hash;
         self.patiently(|| async move {
             match self.0.query(by_hash).await {
                 Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {

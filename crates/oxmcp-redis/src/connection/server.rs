@@ -59,7 +59,8 @@ impl Info {
 pub(super) fn config() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new()
         .set_connection_timeout(Some(PATIENCE))
-        .set_response_timeout(Some(PATIENCE))
+        // Whoever makes a command waits no longer than that.
+        .set_response_timeout(None)
         .set_number_of_retries(2)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))

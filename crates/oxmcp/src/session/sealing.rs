@@ -193,8 +193,13 @@ pub(crate) struct Bound<'a> {
 impl Bound<'_> {
     /// What is authenticated along with the text. Each part has its length before it, so that no two bindings look alike.
     fn authenticated(&self, header: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for part in [self.purpose, header].iter().chain(self.parts) {
+        let parts = || {
+            [self.purpose, header]
+                .into_iter()
+                .chain(self.parts.iter().copied())
+        };
+        let mut bytes = Vec::with_capacity(parts().map(|part| 8 + part.len()).sum());
+        for part in parts() {
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part);
         }

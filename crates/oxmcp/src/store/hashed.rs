@@ -1,7 +1,5 @@
 //! Hashes of secrets, under which stores keep what belongs to them.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
 /// A hash of the id of a session or the name of a principal, as 32 hexadecimal digits: the first half of SHA-256. A store
@@ -16,10 +14,8 @@ use sha2::{Digest, Sha256};
 #[must_use]
 pub fn hashed(secret: &str) -> String {
     let digest = Sha256::digest(secret);
+    let digits = digest.iter().take(16).flat_map(|it| [it >> 4, it & 15]);
     let mut text = String::with_capacity(32);
-    for byte in digest.iter().take(16) {
-        // Text takes all that is written.
-        let _ = write!(text, "{byte:02x}");
-    }
+    text.extend(digits.filter_map(|it| char::from_digit(it.into(), 16)));
     text
 }

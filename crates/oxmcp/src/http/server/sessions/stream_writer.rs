@@ -297,15 +297,16 @@ impl StreamWriter {
                 self.has_ended = true;
                 return Ok(Vec::new());
             }
-            self.note_written(*last);
+            self.note_written(*last, ends);
         }
         Ok(indexes)
     }
 
-    /// Its newest event is this one, which has renewed its lease.
-    fn note_written(&mut self, last: u64) {
+    /// Its newest event is this one, which has renewed its lease, unless the stream `ends` with it.
+    fn note_written(&mut self, last: u64, ends: bool) {
         self.last = last;
-        if let Some(lease) = self.lease.filter(|_| !self.forwards && !self.has_ended) {
+        let is_over = ends || self.has_ended;
+        if let Some(lease) = self.lease.filter(|_| !self.forwards && !is_over) {
             let renewing = &mut self.renewing;
             let renewing = renewing.get_or_insert_with(|| Renewing::begin(&self.place, lease));
             renewing.last.store(last, Ordering::Relaxed);
@@ -430,6 +431,17 @@ mod tests {
             }
             sleep(RENEWAL * 3).await;
             assert_eq!(renewing.lost.is_set(), !is_purged);
+        }
+    }
+
+    #[tokio::test]
+    async fn no_lease_is_renewed_of_a_stream_that_ends_with_what_is_written() {
+        for ends in [false, true] {
+            let place = place(any_event_store(MemoryEventStore::new()));
+            let mut writer = StreamWriter::new(place, false, true);
+            let written = writer.write(b"1\n", ends, None).await;
+            assert_eq!(written.kept, Some((1, 1)));
+            assert_eq!(writer.renewing.is_none(), ends);
         }
     }
 
