@@ -1,6 +1,6 @@
 //! Registry of the features of one kind: what tools, prompts, resources and templates have in common.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -269,9 +269,9 @@ pub(crate) struct Registry<T> {
 
 /// Encoded pages, by what they are made of.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(pub(crate) Mutex<HashMap<PageKey, Line>>);
+pub(crate) struct Pages(pub(crate) Mutex<BTreeMap<PageKey, Line>>);
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub(crate) revision: Revision,
     /// The id that it comes after.

@@ -37,8 +37,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
     if !registry.is_declared() {
         return Err(Error::method_not_found(T::LIST_METHOD));
     }
-    let params: PaginatedParams = call.read(T::LIST_METHOD)?;
-    let last = params.cursor.as_ref().map(decode::<T>).transpose()?;
+    let last = last_seen::<T>(call)?;
     let key = PageKey {
         revision: call.cx.revision(),
         is_private,
@@ -71,9 +70,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
         return page_of::<RegisteredResource>(call, true);
     };
     let inline = Arc::clone(first.inline_execution());
-    let params: PaginatedParams = call.read(RegisteredResource::LIST_METHOD)?;
-    let last = params.cursor.as_ref().map(decode::<RegisteredResource>);
-    let last = last.transpose()?;
+    let last = last_seen::<RegisteredResource>(call)?;
     let resources = call.features.resources.clone();
     let (cx, page_size) = (call.cx.clone(), call.features.page_size);
     let future = Box::pin(async move {
@@ -105,6 +102,17 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
         future,
         inline: Some(inline),
     }))
+}
+
+/// The id of the feature after which the page begins, by the cursor. Most requests have none, and nothing else in their params is
+/// looked at.
+fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
+    let params = call.params;
+    if params.raw.is_object() && params.first_member("cursor").is_none() {
+        return Ok(None);
+    }
+    let params: PaginatedParams = call.read(T::LIST_METHOD)?;
+    params.cursor.as_ref().map(decode::<T>).transpose()
 }
 
 /// The features that the caller's list does not show, of those that the page after `last` would have. Callers for whom they are the
