@@ -40,6 +40,12 @@ pub(crate) struct Extensions {
 }
 
 impl Extensions {
+    #[cfg(feature = "http-server")]
+    pub(crate) const NONE: Self = Self {
+        all: Vec::new(),
+        unmet: Vec::new(),
+    };
+
     /// Adds an extension to those of one side, and returns it.
     ///
     /// # Errors

@@ -219,13 +219,14 @@ fn post(
         Envelope::Notification(it) => (None, &*it.method, it.params),
         Envelope::Response(_) => (None, "", None),
     };
+    let unchecked = validation::Message::new(&request.parts.headers, &message);
     // A modern client knows of no session, even where it names one: all that follows is for the server that serves the message.
-    if request.session.is_some() && validation::is_modern(&request.parts.headers, &message) {
+    if request.session.is_some() && unchecked.is_modern() {
         request.session = None;
         request.server = request.endpoint.choose(&request.parts)?;
     }
     let features = request.server.features().clone();
-    let validated = validation::check_message(&features, &request.parts.headers, &message)
+    let validated = validation::check_message(&features, unchecked)
         .map_err(|refusal| refusal.response(id.as_ref()))?;
     #[cfg(feature = "auth")]
     {

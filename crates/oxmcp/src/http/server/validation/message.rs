@@ -29,6 +29,12 @@ pub(super) struct Served<'a> {
 }
 
 impl Served<'_> {
+    /// What is known before it is decided by which server a message is served.
+    const NOTHING: Self = Self {
+        revisions: &[],
+        extensions: &Extensions::NONE,
+    };
+
     /// Whether there are sessions.
     fn has_legacy(&self) -> bool {
         self.revisions.iter().any(|it| !it.is_modern())
@@ -57,8 +63,8 @@ enum Header {
 }
 
 /// A message, with the headers that came with it.
-pub(super) struct Message<'m> {
-    pub(super) served: &'m Served<'m>,
+pub(in crate::http::server) struct Message<'m> {
+    pub(super) served: Served<'m>,
     pub(super) headers: &'m HeaderMap,
     pub(super) method: &'m str,
     pub(super) params: &'m RequestParams<'m>,
@@ -94,8 +100,7 @@ pub(super) fn unserved(served: &[Revision], version: &str) -> Refusal {
 }
 
 impl<'m> Message<'m> {
-    pub(super) fn new(
-        served: &'m Served<'m>,
+    pub(in crate::http::server) fn new(
         headers: &'m HeaderMap,
         envelope: &'m Envelope<'_, RequestParams<'_>>,
     ) -> Self {
@@ -105,7 +110,7 @@ impl<'m> Message<'m> {
             Envelope::Response(_) => (Kind::Response, "", None),
         };
         let mut message = Self {
-            served,
+            served: Served::NOTHING,
             headers,
             method,
             params: params.unwrap_or(&RequestParams::UNREAD),
@@ -115,6 +120,11 @@ impl<'m> Message<'m> {
         };
         message.is_modern = message.claims() || message.is_modern_by_header();
         message
+    }
+
+    /// Whether it is to be served by modern rules, whatever the server: before it has passed any check.
+    pub(in crate::http::server) fn is_modern(&self) -> bool {
+        self.is_modern && self.kind != Kind::Response
     }
 
     fn meta(&self) -> &RequestMeta<'m> {
@@ -143,10 +153,6 @@ impl<'m> Message<'m> {
 
     pub(super) fn is_modern_request(&self) -> bool {
         self.kind == Kind::Request && self.is_modern
-    }
-
-    pub(super) fn is_modern_notification(&self) -> bool {
-        self.kind == Kind::Notification && self.is_modern
     }
 
     /// The modern revision by whose rules it is judged.

@@ -17,11 +17,12 @@ use crate::http::names::{METHOD, NAME};
 
 /// [`Check::MethodHeader`](super::check::Check::MethodHeader).
 pub(super) fn method(message: &Message<'_>) -> Checked {
-    let header = text(message.headers, &METHOD);
-    let must = message.is_modern_request();
-    match header {
-        None if must => Err("Header mismatch: Mcp-Method is missing".into()),
-        Some(header) if (must || message.is_modern_notification()) && header != message.method => {
+    if !message.is_modern() {
+        return Ok(());
+    }
+    match text(message.headers, &METHOD) {
+        None if message.is_modern_request() => Err("Header mismatch: Mcp-Method is missing".into()),
+        Some(header) if header != message.method => {
             let body = message.method;
             Err(
                 format!("Header mismatch: Mcp-Method says {header:?}, and the body says {body:?}")

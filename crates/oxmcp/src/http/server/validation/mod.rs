@@ -32,9 +32,8 @@ pub(super) use body::{discard_body, read_body};
 #[cfg(test)]
 pub(super) use check::Check;
 pub(super) use head::{accepts, is_json, single};
+pub(super) use message::Message;
 pub(super) use refusal::Refusal;
-pub(super) use run::{
-    check_access, check_batch, check_head, check_message, check_session, is_modern,
-};
+pub(super) use run::{check_access, check_batch, check_head, check_message, check_session};
 #[cfg(feature = "auth")]
 pub(super) use token::{Serving, admit};

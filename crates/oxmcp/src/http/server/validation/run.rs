@@ -17,7 +17,7 @@ use super::{
     mirrored_headers,
     refusal::Refusal,
 };
-use crate::{error::Error, extension::registry::Extensions, server::Features};
+use crate::{error::Error, server::Features};
 
 /// Checks `Host` and `Origin`: from where a request comes.
 ///
@@ -47,33 +47,18 @@ pub(in crate::http::server) struct Validated {
     pub(in crate::http::server) mismatch: Option<Error>,
 }
 
-/// Whether a message is to be served by modern rules, whatever the server: before it has passed any check.
-pub(in crate::http::server) fn is_modern(
-    headers: &HeaderMap,
-    envelope: &Envelope<'_, RequestParams<'_>>,
-) -> bool {
-    let served = Served {
-        revisions: &[],
-        extensions: &Extensions::default(),
-    };
-    let message = Message::new(&served, headers, envelope);
-    message.is_modern_request() || message.is_modern_notification()
-}
-
 /// Checks a message, and says by the rules of which era it is served.
 ///
 /// # Errors
 /// How it is refused. The id is the caller's to echo.
-pub(in crate::http::server) fn check_message(
-    features: &Features,
-    headers: &HeaderMap,
-    envelope: &Envelope<'_, RequestParams<'_>>,
+pub(in crate::http::server) fn check_message<'m>(
+    features: &'m Features,
+    mut message: Message<'m>,
 ) -> Result<Validated, Refusal> {
-    let served = Served {
+    message.served = Served {
         revisions: &features.revisions,
         extensions: &features.extensions,
     };
-    let message = Message::new(&served, headers, envelope);
     require(Check::Shape, message::shape(&message))?;
     require(Check::RepeatedHeader, message::repeated_header(&message))?;
     require(Check::AmbiguousParams, message::ambiguous_params(&message))?;
@@ -134,11 +119,7 @@ pub(in crate::http::server) fn check_batch(
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<(), Refusal> {
-    let served = Served {
-        revisions: &Revision::ALL,
-        extensions: &Extensions::default(),
-    };
-    named(served.revisions, headers)?;
+    named(&Revision::ALL, headers)?;
     let mut outcome = Ok(());
     let text = str::from_utf8(body).unwrap_or_default();
     let mut cursor = Cursor::new(text);
@@ -148,7 +129,7 @@ pub(in crate::http::server) fn check_batch(
         if let Ok(envelope) = Envelope::parse_str(element.get(), &mut params)
             && outcome.is_ok()
         {
-            outcome = batched(&Message::new(&served, headers, &envelope));
+            outcome = batched(&Message::new(headers, &envelope));
         }
         Ok(())
     });

@@ -72,7 +72,8 @@ impl Sent {
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(self.body.as_bytes(), &mut params);
         let envelope = envelope.map_err(|malformed| Refusal::malformed(&malformed))?;
-        let validated = check_message(&server.features(), &parts.headers, &envelope)?;
+        let features = server.features();
+        let validated = check_message(&features, Message::new(&parts.headers, &envelope))?;
         Ok(validated.era)
     }
 
