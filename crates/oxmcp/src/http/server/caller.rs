@@ -121,7 +121,12 @@ const SENSITIVE: u8 = b'!';
 
 impl DetachedHead {
     fn new(parts: &Parts, budget: &Arc<Budget>) -> Self {
-        let mut lines = parts.uri.to_string().into_bytes();
+        let uri = parts.uri.to_string();
+        let headers = parts.headers.iter();
+        // Of each header with its kind, its colon and its newline.
+        let length = headers.map(|(name, value)| name.as_str().len() + value.len() + 3);
+        let mut lines = Vec::with_capacity(uri.len() + 1 + length.sum::<usize>());
+        lines.extend_from_slice(uri.as_bytes());
         lines.push(b'\n');
         for (name, value) in &parts.headers {
             let kind = if value.is_sensitive() {

@@ -9,6 +9,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
     event_stream::{self, StreamStart},
+    lifecycle,
     post::no_session,
     stored_events::encode,
     stream_writer::Place,
@@ -133,7 +134,7 @@ pub(in crate::http::server) async fn delete(
         return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
     }
     let session = request.session.ok_or_else(|| no_session(None))?;
-    session.begin_close();
+    lifecycle::close(&request.endpoint, &session);
     // It cannot be found from here on, though running handlers may finish.
     request.endpoint.end_record(&session).await;
     request.endpoint.state.sessions.remove(&session);

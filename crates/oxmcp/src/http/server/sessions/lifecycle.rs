@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{
     select,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 
 use super::{
@@ -28,7 +28,7 @@ use crate::{
     server::{Server, ServerRole, ServerSession},
     session::{
         connection::Caller,
-        task::{after, spawn, spawn_on},
+        task::{after, spawn, spawn_on, spawn_polled},
     },
     transport::principal::Principal,
 };
@@ -37,6 +37,8 @@ use crate::{
 const SWEEPS_PER_IDLE: u32 = 64;
 /// The shortest time between two sweeps, however short the idle time is.
 const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+/// How long the sweeper stays when there are no sessions.
+const SWEEPER_LINGERS: Duration = Duration::from_secs(1);
 
 /// A session that is being opened. Dropped before it is, as where the client goes away, it ends: something of it may run or be
 /// watched already.
@@ -160,36 +162,48 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
 }
 
 /// Expires idle sessions for as long as there are sessions, and keeps the records of those in use: a stream may be all that is.
-async fn sweep(endpoint: StreamableHttp) {
-    let sessions = &endpoint.state.sessions;
+async fn sweep(mut endpoint: StreamableHttp) {
+    let weak = WeakEndpoint::of(&endpoint);
     let idle = endpoint.settings.limits.http.session_idle;
     let interval = (idle / SWEEPS_PER_IDLE).max(MIN_SWEEP_INTERVAL);
     loop {
-        let now = Instant::now();
-        let mut next = after(now, idle);
-        let (mut expired, mut in_use) = (Vec::new(), Vec::new());
-        sessions.for_each(|session| match session.expires_at(idle) {
-            Some(at) if at <= now => expired.push(Arc::clone(session)),
-            Some(at) => next = next.min(at),
-            None if session.persistence().is_some_and(|it| it.is_due(interval)) => {
-                in_use.push(Arc::downgrade(session));
-            }
-            None => {}
-        });
-        endpoint.renew(in_use);
-        for session in expired {
-            expire(&endpoint, session);
-        }
-        select! {
+        let next = sweep_once(&endpoint, idle, interval);
+        let is_unused = select! {
             biased;
-            () = sessions.all_gone() => {
-                if sessions.end_sweeper() {
-                    return;
-                }
-            }
-            () = sleep_until(next.max(after(now, interval))) => {}
+            () = endpoint.state.sessions.all_gone() => true,
+            () = sleep_until(next) => false,
+        };
+        if is_unused {
+            // Another may be opened at once, and would need a sweeper of its own.
+            drop(endpoint);
+            sleep(SWEEPER_LINGERS).await;
+            endpoint = match weak.upgrade() {
+                Some(endpoint) if !endpoint.state.sessions.end_sweeper() => endpoint,
+                _ => return,
+            };
         }
     }
+}
+
+/// Looks at all sessions. Returns when they are to be looked at again.
+fn sweep_once(endpoint: &StreamableHttp, idle: Duration, interval: Duration) -> Instant {
+    let now = Instant::now();
+    let mut next = after(now, idle);
+    let (mut expired, mut in_use) = (Vec::new(), Vec::new());
+    let sessions = &endpoint.state.sessions;
+    sessions.for_each(|session| match session.expires_at(idle) {
+        Some(at) if at <= now => expired.push(Arc::clone(session)),
+        Some(at) => next = next.min(at),
+        None if session.persistence().is_some_and(|it| it.is_due(interval)) => {
+            in_use.push(Arc::downgrade(session));
+        }
+        None => {}
+    });
+    endpoint.renew(in_use);
+    for session in expired {
+        expire(endpoint, session);
+    }
+    next.max(after(now, interval))
 }
 
 /// Ends a session that was idle for too long, unless it ends already.
@@ -197,6 +211,15 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     if session.connection().take_on_closing() {
         tracing::debug!(session = %session.id(), "a session was idle for too long");
         spawn(end(endpoint.clone(), session));
+    }
+}
+
+/// Ends a session that its client gives up. Where no other node knows of it, most of it is done at once, without a task.
+pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
+    let ends_here = session.persistence().is_none() && session.connection().take_on_closing();
+    session.begin_close();
+    if ends_here {
+        spawn_polled(end(endpoint.clone(), Arc::clone(session)));
     }
 }
 
