@@ -135,7 +135,8 @@ async fn answer_often() {
     // More than the driver takes before others have their turn, which comes in the middle of a batch then.
     for batch in 0..CALLS_EACH {
         let ids = (1..=CALLERS).map(|caller| batch * CALLERS + caller);
-        let calls = ids.map(|id| call(id, json!({"name": "waits", "arguments": {}})));
+        let params = json!({"name": "waits", "arguments": {}});
+        let calls = ids.map(|id| call(id, &params));
         peer.send(&calls.collect::<String>()).await;
         for _ in 0..CALLERS {
             peer.receive().await;
@@ -160,7 +161,7 @@ async fn report_often() {
     let params = json!({
         "name": "stream", "arguments": {"n": REPORTS}, "_meta": {"progressToken": 1},
     });
-    peer.send(&call(1, params)).await;
+    peer.send(&call(1, &params)).await;
     // Each report, and the answer.
     for _ in 0..=REPORTS {
         peer.receive().await;
@@ -186,7 +187,7 @@ impl Peer {
     }
 }
 
-fn call(id: usize, params: Value) -> String {
+fn call(id: usize, params: &Value) -> String {
     let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
     format!("{call}\n")
 }
