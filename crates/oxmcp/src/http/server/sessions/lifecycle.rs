@@ -37,7 +37,7 @@ use crate::{
 const SWEEPS_PER_IDLE: u32 = 64;
 /// The shortest time between two sweeps, however short the idle time is.
 const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the sweeper stays when there are no sessions.
+/// How long the sweeper stays at most when there are no sessions.
 const SWEEPER_LINGERS: Duration = Duration::from_secs(1);
 
 /// A session that is being opened. Dropped before it is, as where the client goes away, it ends: something of it may run or be
@@ -176,7 +176,7 @@ async fn sweep(mut endpoint: StreamableHttp) {
         if is_unused {
             // Another may be opened at once, and would need a sweeper of its own.
             drop(endpoint);
-            sleep(SWEEPER_LINGERS).await;
+            sleep(interval.min(SWEEPER_LINGERS)).await;
             endpoint = match weak.upgrade() {
                 Some(endpoint) if !endpoint.state.sessions.end_sweeper() => endpoint,
                 _ => return,

@@ -18,7 +18,7 @@ use tokio::{
 use super::{
     super::{
         lifecycle::WeakEndpoint,
-        persistence::{Persistence, UNUSED, kept_for, log, touch_interval},
+        persistence::{Persistence, UNUSED, kept_for, touch_interval},
         quota::QuotaExceeded,
         restore::take_over,
         session::Session,
@@ -172,9 +172,9 @@ impl StreamableHttp {
             return false;
         };
         let published = bus.publish(TOPIC, news.into()).await;
-        let is_told = published.is_ok();
-        log(published);
-        is_told
+        published
+            .inspect_err(|error| tracing::warn!(%error, "a bus failed: other nodes are not told"))
+            .is_ok()
     }
 
     /// Tells other nodes of a notification that may concern a request or a question of theirs.
