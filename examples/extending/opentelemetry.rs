@@ -27,8 +27,8 @@ struct Print(&'static str);
 impl SpanExporter for Print {
     async fn export(&self, spans: Vec<SpanData>) -> OTelSdkResult {
         for span in spans {
-            eprintln!(
-                "{} {:?} {}: span {} of {} in trace {}",
+            let line = format!(
+                "{} {:?} {}: span {} of {} in trace {}\n",
                 self.0,
                 span.span_kind,
                 span.name,
@@ -36,6 +36,8 @@ impl SpanExporter for Print {
                 span.parent_span_id,
                 span.span_context.trace_id(),
             );
+            // In one piece: the other process prints to the same terminal.
+            eprint!("{line}");
         }
         Ok(())
     }
