@@ -210,7 +210,6 @@ impl StreamWriter {
                         log_not_stored(&error);
                     }
                 }
-                self.has_ended |= ends && indexes.len() == batch.len();
             }
             let mut indexes = indexes.into_iter();
             for message in batch.slices() {
@@ -297,16 +296,16 @@ impl StreamWriter {
                 self.has_ended = true;
                 return Ok(Vec::new());
             }
-            self.note_written(*last, ends);
+            self.has_ended |= ends && indexes.len() == events.len();
+            self.note_written(*last);
         }
         Ok(indexes)
     }
 
-    /// Its newest event is this one, which has renewed its lease, unless the stream `ends` with it.
-    fn note_written(&mut self, last: u64, ends: bool) {
+    /// Its newest event is this one, which has renewed its lease.
+    fn note_written(&mut self, last: u64) {
         self.last = last;
-        let is_over = ends || self.has_ended;
-        if let Some(lease) = self.lease.filter(|_| !self.forwards && !is_over) {
+        if let Some(lease) = self.lease.filter(|_| !self.forwards && !self.has_ended) {
             let renewing = &mut self.renewing;
             let renewing = renewing.get_or_insert_with(|| Renewing::begin(&self.place, lease));
             renewing.last.store(last, Ordering::Relaxed);
