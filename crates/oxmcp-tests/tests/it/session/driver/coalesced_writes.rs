@@ -134,12 +134,12 @@ async fn answer_often() {
     let before = writes.load(Ordering::Relaxed);
     // More than the driver takes before others have their turn, which comes in the middle of a batch then.
     for batch in 0..CALLS_EACH {
-        let ids = (1..=CALLERS).map(|caller| batch * CALLERS + caller);
-        let params = json!({"name": "waits", "arguments": {}});
-        let calls = ids.map(|id| call(id, &params));
-        peer.send(&calls.collect::<String>()).await;
+        for caller in 0..CALLERS {
+            let call = call(1 + batch * CALLERS + caller, "waits", json!({}));
+            peer.send(call).await.unwrap();
+        }
         for _ in 0..CALLERS {
-            peer.receive().await;
+            peer.receive().await.unwrap();
         }
     }
     let writes = writes.load(Ordering::Relaxed) - before;
@@ -158,58 +158,27 @@ async fn report_often() {
     const REPORTS: usize = 1000;
     let (mut peer, writes) = counted_client().await;
     let before = writes.load(Ordering::Relaxed);
-    let params = json!({
-        "name": "stream", "arguments": {"n": REPORTS}, "_meta": {"progressToken": 1},
-    });
-    peer.send(&call(1, &params)).await;
+    let mut call = call(1, "stream", json!({"n": REPORTS}));
+    call["params"]["_meta"] = json!({"progressToken": 1});
+    peer.send(call).await.unwrap();
     // Each report, and the answer.
     for _ in 0..=REPORTS {
-        peer.receive().await;
+        peer.receive().await.unwrap();
     }
     let writes = writes.load(Ordering::Relaxed) - before;
     assert!(writes <= 4, "{writes} writes for {REPORTS} reports");
 }
 
-/// A client that writes and reads by hand.
-struct Peer {
-    read: <InMemory as Transport>::Read,
-    write: <InMemory as Transport>::Write,
-}
-
-impl Peer {
-    async fn send(&mut self, lines: &str) {
-        let messages = Messages::from_lines(lines.as_bytes()).unwrap();
-        self.write.write(messages).await.unwrap();
-    }
-
-    async fn receive(&mut self) {
-        assert!(self.read.read().await.unwrap().is_some());
-    }
-}
-
-fn call(id: usize, params: &Value) -> String {
-    let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-    format!("{call}\n")
-}
-
 /// A client that has opened a session with a server whose writes are counted.
-async fn counted_client() -> (Peer, Arc<AtomicUsize>) {
-    let (mut ours, theirs) = in_memory();
+async fn counted_client() -> (ScriptedPeer, Arc<AtomicUsize>) {
+    let (mut peer, transport) = ScriptedPeer::new().await;
     let writes = Arc::new(AtomicUsize::new(0));
-    let theirs = Counted {
-        transport: theirs,
+    let counted = Counted {
+        transport,
         writes: Arc::clone(&writes),
     };
     let server = server().tool(Tool::new("waits", "Waits for another task", waits));
-    server.connect(theirs).await.unwrap();
-    let (read, write) = ours.connect(&Limits::default()).await.unwrap();
-    let mut peer = Peer { read, write };
-    let params = json!({
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": {"name": "scripted", "version": "1.0.0"},
-    });
-    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-    peer.send(&format!("{initialize}\n")).await;
-    peer.receive().await;
+    server.connect(counted).await.unwrap();
+    peer.initialize(Revision::V2025_11_25).await.unwrap();
     (peer, writes)
 }
