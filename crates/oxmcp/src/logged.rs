@@ -35,6 +35,9 @@ impl<T: Display> Display for Logged<T> {
 /// A text that may be a peer's, of so many characters at most.
 pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
     let text = text.into();
+    if text.len() <= length {
+        return text;
+    }
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
         None => text,

@@ -37,6 +37,8 @@ pub struct RequestParams<'a> {
     pub input_responses: Option<Text<'a>>,
     /// What came with the questions.
     pub request_state: Option<Text<'a>>,
+    /// Whether a page is named, where they ask for a list.
+    pub has_cursor: bool,
     /// What stands there twice, and so can be read in two ways.
     twice: Option<Text<'a>>,
     /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
@@ -91,6 +93,7 @@ impl<'a> RequestParams<'a> {
             arguments: None,
             input_responses: None,
             request_state: None,
+            has_cursor: false,
             twice: None,
             result_index: None,
         }
@@ -121,7 +124,10 @@ impl<'a> RequestParams<'a> {
             Some("arguments") => self.arguments.replace(cursor.value()?).is_some(),
             Some("inputResponses") => self.input_responses.replace(cursor.value()?).is_some(),
             Some("requestState") => self.request_state.replace(cursor.value()?).is_some(),
-            _ => return cursor.value().map(drop),
+            other => {
+                self.has_cursor |= other == Some("cursor");
+                return cursor.value().map(drop);
+            }
         };
         if again {
             self.twice = Some(key);

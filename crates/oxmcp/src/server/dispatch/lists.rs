@@ -108,7 +108,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
 /// looked at.
 fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
     let params = call.params;
-    if params.raw.is_object() && params.first_member("cursor").is_none() {
+    if params.raw.is_object() && !params.has_cursor {
         return Ok(None);
     }
     let params: PaginatedParams = call.read(T::LIST_METHOD)?;

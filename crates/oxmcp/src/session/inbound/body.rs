@@ -86,7 +86,11 @@ impl Body {
     ) -> Result<()> {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
-            Self::Shared(json) => out.extend_from_slice(json.as_bytes()),
+            Self::Shared(json) => {
+                // With room for the end of the message, for which the buffer would else grow to twice a long list.
+                out.reserve(json.len() + "}\n".len());
+                out.extend_from_slice(json.as_bytes());
+            }
             Self::Tool(mut result) => encode_result(out, &mut result, revision, server_info)?,
             Self::Other(mut result) => return result.encode(out, revision, server_info),
         }

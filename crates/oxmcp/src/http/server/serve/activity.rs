@@ -56,6 +56,21 @@ impl fmt::Display for Exceeded {
     }
 }
 
+/// When something began. In the poll that brought it the clock is not read yet: the deadline is asked for after that, once, and most
+/// of what begins over HTTP/1 has ended by then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Since(Option<Instant>);
+
+impl Since {
+    fn now() -> Self {
+        Self(Some(Instant::now()))
+    }
+
+    fn instant(&mut self) -> Instant {
+        *self.0.get_or_insert_with(Instant::now)
+    }
+}
+
 /// The activity of one connection.
 #[derive(Clone, Debug)]
 pub(in crate::http::server) struct Activity(Arc<Mutex<State>>);
@@ -66,11 +81,11 @@ struct State {
     /// How many requests are being answered.
     in_flight: usize,
     /// When the last answer was written, or the connection was accepted.
-    idle_since: Instant,
+    idle_since: Since,
     /// When a head began that has not come to its end.
-    head_since: Option<Instant>,
+    head_since: Option<Since>,
     /// When the client stopped taking what is written.
-    blocked_since: Option<Instant>,
+    blocked_since: Option<Since>,
     /// Whether the client was given up, since it takes nothing of an answer.
     has_stalled: bool,
 }
@@ -88,7 +103,7 @@ impl RequestGuard {
 impl Activity {
     /// The activity of a connection that is accepted now. Its first head begins with it.
     pub(in crate::http::server) fn new() -> Self {
-        let now = Instant::now();
+        let now = Since::now();
         Self(Arc::new(Mutex::new(State {
             is_http2: false,
             in_flight: 0,
@@ -106,14 +121,14 @@ impl Activity {
 
     /// The idle time begins anew.
     pub(super) fn restart_idle(&self) {
-        self.0.lock().idle_since = Instant::now();
+        self.0.lock().idle_since = Since::now();
     }
 
     /// Bytes were read: over HTTP/1, between requests, they begin a head.
     pub(super) fn note_read(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
-            state.head_since.get_or_insert_with(Instant::now);
+            state.head_since.get_or_insert_default();
         }
     }
 
@@ -122,12 +137,12 @@ impl Activity {
     pub(super) fn note_write<T>(&self, written: &Poll<T>) {
         let mut state = self.0.lock();
         if written.is_pending() {
-            state.blocked_since.get_or_insert_with(Instant::now);
+            state.blocked_since.get_or_insert_default();
             return;
         }
         state.blocked_since = None;
         if state.in_flight == 0 && !state.is_http2 {
-            state.idle_since = Instant::now();
+            state.idle_since = Since::default();
         }
     }
 
@@ -182,19 +197,22 @@ impl Activity {
 
 impl State {
     /// The deadline of what is waited for. `None` while a request is being answered, which may take as long as it likes.
-    fn due(&self, timeouts: &Timeouts) -> Option<(Instant, Exceeded)> {
+    fn due(&mut self, timeouts: &Timeouts) -> Option<(Instant, Exceeded)> {
         if self.has_stalled {
-            return Some((self.idle_since, Exceeded::Stall));
+            return Some((self.idle_since.instant(), Exceeded::Stall));
         }
-        if let Some(since) = self.blocked_since {
-            return Some((after(since, timeouts.stall), Exceeded::Stall));
+        if let Some(since) = &mut self.blocked_since {
+            return Some((after(since.instant(), timeouts.stall), Exceeded::Stall));
         }
         if self.in_flight > 0 {
             return None;
         }
-        Some(match self.head_since {
-            Some(since) => (after(since, timeouts.head), Exceeded::Head),
-            None => (after(self.idle_since, timeouts.idle), Exceeded::Idle),
+        Some(match &mut self.head_since {
+            Some(since) => (after(since.instant(), timeouts.head), Exceeded::Head),
+            None => (
+                after(self.idle_since.instant(), timeouts.idle),
+                Exceeded::Idle,
+            ),
         })
     }
 }
@@ -203,6 +221,11 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.in_flight -= 1;
-        state.idle_since = Instant::now();
+        // Over HTTP/2 another task may end it, and no look at the deadline follows.
+        state.idle_since = if state.is_http2 {
+            Since::now()
+        } else {
+            Since::default()
+        };
     }
 }
