@@ -37,7 +37,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Result<(), Box<dyn Error
         program = args.next().ok_or(USAGE)?;
     }
 
-    // What the server logs is shown as it comes. Where it cannot be started, or dies, the error says why.
+    // The server's log output is shown as it comes. If the server cannot be started, or dies, the error says why.
     let command = Command::new(program).args(args).stderr(Stderr::inherit());
     let session = Client::new("example-client", "1.0.0")
         .connect(command)

@@ -20,7 +20,7 @@ async fn copy(cx: RequestContext, Copy { files }: Copy) -> String {
     for file in 1..=files {
         select! {
             () = sleep(Duration::from_millis(10)) => {}
-            // A handler that does not listen is dropped after a grace period. One that does can clean up.
+            // A handler that does not wait for `cancelled` is dropped after a grace period. A handler that does can clean up.
             () = cx.cancelled() => {
                 STOPPED.notify_one();
                 return "nobody reads this".to_owned();
@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
         .await?;
     println!("{}", result.to_text());
 
-    // A call that takes too long. Progress starts the clock anew: only a standstill counts.
+    // A call with a timeout. Each progress report restarts the timeout: only a call without progress times out.
     let call = session.call_tool("copy", json!({"files": 1_000_000}));
     if let Err(error) = call.timeout(Duration::from_millis(35)).await {
         println!("timed out: {}", error.is_timeout());
@@ -51,7 +51,7 @@ async fn main() -> Result<()> {
     STOPPED.notified().await;
     println!("the handler has stopped");
 
-    // A token, which anybody may cancel.
+    // A call with a cancellation token, which any part of the program may cancel.
     let token = CancellationToken::new();
     let canceller = token.clone();
     let call = session
@@ -63,7 +63,7 @@ async fn main() -> Result<()> {
     STOPPED.notified().await;
     println!("the handler has stopped");
 
-    // A future that is dropped: whatever drops it, the server is told.
+    // A call whose future is dropped: the server is notified of that, too.
     let call = session.call_tool("copy", json!({"files": 1_000_000}));
     select! {
         _ = call.into_future() => unreachable!("it is dropped before"),

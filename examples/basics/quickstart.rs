@@ -46,7 +46,7 @@ fn server() -> Server {
 
 #[tokio::main]
 async fn main() -> oxmcp::Result<()> {
-    // The client below starts this very program once more, as its server.
+    // The client below starts this same program again, as its server.
     if env::args().nth(1).as_deref() == Some("server") {
         return server().run(stdio()).await;
     }
@@ -98,7 +98,7 @@ async fn tour(session: &ClientSession) -> oxmcp::Result<()> {
     failure(session, json!({"a": "one", "c": 2})).await
 }
 
-/// The request succeeds: what went wrong is in the result, for the model to do better next time.
+/// The request succeeds: the error of the tool is in the result, so that the model can correct its call.
 async fn failure(session: &ClientSession, arguments: Value) -> oxmcp::Result<()> {
     println!("  divide({arguments})");
     let result = session.call_tool("divide", arguments).await?;

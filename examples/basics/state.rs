@@ -1,4 +1,4 @@
-//! Shared state: one value for tools, prompts, templates and completers, given to all of them at once.
+//! Shared state: one value that is given to tools, prompts, templates and completers in one place.
 //!
 //! `cargo run --example state`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -13,7 +13,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-/// Each handler gets a clone for each call, and all clones are the same notes.
+/// The state. Each call of a handler gets a clone, and all clones share the same notes.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<BTreeMap<String, String>>>);
 
@@ -22,7 +22,7 @@ impl Notes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // A method is a handler as well, and the state is its `self`.
+    // A method can be a handler, too. Its `self` is the state.
     async fn count(self) -> usize {
         self.open().len()
     }
@@ -37,7 +37,7 @@ struct Title {
 #[oxmcp::tool]
 async fn write(
     #[state] notes: Notes,
-    // It says who has written the note.
+    // The context provides the name of the client, which is the author of the note.
     cx: RequestContext,
     title: String,
     text: String,
@@ -46,7 +46,7 @@ async fn write(
     notes.open().insert(title, format!("{text} ({author})"));
 }
 
-// By hand, without an attribute, the state comes first.
+// In handlers without an attribute, the state is the first parameter.
 async fn read(notes: Notes, Title { title }: Title) -> Option<String> {
     notes.open().get(&title).cloned()
 }

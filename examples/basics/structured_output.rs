@@ -15,7 +15,7 @@ struct Place {
     city: String,
 }
 
-// Doc comments become descriptions, in the output schema too, which clients get with the list of tools.
+// Doc comments become descriptions in the output schema, too. Clients get that schema with the list of tools.
 /// the weather of a place
 #[derive(Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
 struct Weather {
@@ -73,13 +73,13 @@ async fn main() -> Result<()> {
         println!("{}: output schema {schema}", tool.name);
     }
 
-    // Read as a type…
+    // A result can be read as a type…
     let weather: Weather = session
         .call_tool("weather", json!({"city": "London"}))
         .structured()
         .await?;
     println!("{weather:?}");
-    // …or as content, of any kind.
+    // …or as content of any kind.
     for block in session.call_tool("flag", ()).await?.content {
         match block {
             ContentBlock::Text(text) => println!("text: {}", text.text),

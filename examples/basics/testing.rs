@@ -1,5 +1,5 @@
-//! Tests of a server: in process, in every revision, without sleeping. `main` shows what your
-//! `#[test]`s would do.
+//! Tests of a server: in process, in every revision, without real waiting. The functions that `main` calls are examples of
+//! `#[test]`s.
 //!
 //! `cargo run --example testing`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -34,7 +34,7 @@ fn server() -> Server {
         .tool(Tool::new("wait", "Wait", wait_an_hour))
 }
 
-/// A client and a server in one process, at each revision.
+/// Connects a client and a server in one process, at each revision.
 async fn it_divides() -> Result<()> {
     for revision in Revision::ALL {
         let t = testing::connect(&server()).revision(revision).await?;
@@ -52,7 +52,7 @@ async fn it_divides() -> Result<()> {
     Ok(())
 }
 
-/// Under tokio's virtual time (`#[tokio::test(start_paused = true)]`) waiting takes no time.
+/// Tests a timeout. Under tokio's virtual time (`#[tokio::test(start_paused = true)]`) waiting takes no time.
 async fn a_call_times_out() -> Result<()> {
     let start = Instant::now();
     let t = testing::connect(&server()).await?;
@@ -62,7 +62,7 @@ async fn a_call_times_out() -> Result<()> {
     t.close().await
 }
 
-/// A peer that says exactly what it is told to, right or wrong, and keeps a transcript.
+/// Tests an invalid message. A `ScriptedPeer` sends exactly the lines of the test, valid or not, and keeps a transcript.
 async fn nonsense_is_refused() -> Result<()> {
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().connect(transport).await?;

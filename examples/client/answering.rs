@@ -1,5 +1,5 @@
-//! A client with handlers for servers' requests: it asks the user, asks a model, and lists its
-//! roots. The same handlers answer servers of every revision.
+//! A client with handlers for servers' requests: elicitation, sampling and roots. The same handlers answer servers of every
+//! revision.
 //!
 //! `cargo run --example answering`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -12,14 +12,14 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 
-/// What the user fills in. What stays empty becomes what the form says stands there at first.
+/// The user's input to the form. Fields without a value get the defaults of the form.
 #[derive(serde::Serialize)]
 struct Order {
     tea: &'static str,
     cups: Option<u8>,
 }
 
-/// A real one would show the form, and who asks, and wait for the user.
+/// The elicitation handler. A real client would show the form and the name of the server, and wait for the user.
 async fn show_form(form: ElicitFormParams, cx: RequestContext) -> Accept<Order> {
     let server = cx.peer_info().map_or("a server", |info| &info.name);
     println!("  {server} asks the user: {}", form.message);
@@ -29,7 +29,7 @@ async fn show_form(form: ElicitFormParams, cx: RequestContext) -> Accept<Order> 
     })
 }
 
-/// A real one would ask the user whether the model may be asked, and then ask it.
+/// The sampling handler. A real client would ask the user for permission, and then call a model.
 async fn ask_model(asked: CreateMessageParams) -> CreateMessageResult {
     let pieces = asked.messages.iter().flat_map(|message| &message.content);
     let said: Vec<&str> = pieces.filter_map(SamplingContent::as_text).collect();
@@ -58,7 +58,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// What the server asks for while it works on the call of its tool, as `(key, method, params)`.
+/// The questions that the server asks during the call of its tool, as `(key, method, params)`.
 fn questions() -> [(&'static str, &'static str, Value); 3] {
     let tea = json!({"type": "string", "enum": ["black", "green"]});
     let fields = json!({"tea": tea, "cups": {"type": "integer", "default": 2}});
@@ -79,11 +79,11 @@ fn questions() -> [(&'static str, &'static str, Value); 3] {
     ]
 }
 
-/// A server by script: legacy ones ask in requests of their own, modern ones within the result of the call.
+/// A scripted server. Legacy servers send the questions as requests; modern servers return them as the result of the call.
 async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>> {
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
     if revision.is_modern() {
-        // A client that speaks this revision alone begins with what it wants.
+        // A client that speaks only this revision sends no opening request, so the first request is the call.
         let call = peer.receive().await?["id"].clone();
         let asked = questions().map(|(key, method, params)| {
             (key.to_owned(), json!({"method": method, "params": params}))
@@ -100,7 +100,7 @@ async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>>
     let info = json!({"name": "teahouse", "version": "1.0.0"});
     let opened = json!({"protocolVersion": revision, "capabilities": {}, "serverInfo": info});
     peer.send(result(&opening, opened)).await?;
-    peer.receive().await?; // The client is ready.
+    peer.receive().await?; // The notification that the client is initialized.
     let call = peer.receive().await?["id"].clone();
     let mut answers = Vec::new();
     for (key, method, params) in questions() {

@@ -1,4 +1,4 @@
-//! The client's cache: what a server says stays fresh is requested once.
+//! The client's cache: answers that the server declares fresh are requested only once.
 //!
 //! `cargo run --example caching`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -12,7 +12,7 @@ use oxmcp::{
     testing,
 };
 
-/// Says what the client asks the server.
+/// Prints the method of each request of the client.
 async fn log(request: Request, next: Next) -> Result<Response> {
     println!("  asks {}", request.method());
     next.run(request).await
@@ -31,12 +31,12 @@ async fn list(session: &ClientSession, mode: CacheMode) -> Result<()> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    // The list is the same for everybody, and good for an hour.
+    // The list is the same for all clients, and fresh for an hour.
     let server = Server::new("toolbox", "1.0.0")
         .tool(tool("hammer"))
         .cache_tools(CacheHint::public(Duration::from_secs(3600)));
 
-    // The client believes it for ten minutes. It keeps 1024 answers and 16 MiB at most.
+    // The client keeps answers for at most ten minutes. Its cache holds at most 1024 answers and 16 MiB.
     let client = Client::new("my-app", "1.0.0")
         .outgoing_layer(from_fn(log))
         .cache(CacheOptions {
@@ -53,7 +53,7 @@ async fn main() -> Result<()> {
     println!("Anew:");
     list(&session, CacheMode::Refresh).await?;
 
-    // Who listens need not wait until the time is over.
+    // A client with a subscription learns of changes before the time is over.
     println!("Listening:");
     let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
     let mut subscription = session.listen(wanted).await?;

@@ -1,5 +1,4 @@
-//! Notifications of changes: by handlers and by watching a resource, in every revision, and by a
-//! subscription of its own.
+//! Notifications of changes: by handlers and by watching a resource, in every revision, and by an explicit subscription.
 //!
 //! `cargo run --example subscriptions`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -14,14 +13,14 @@ fn tool(name: &str) -> Tool {
     Tool::new(name, "Do nothing", || async { "nothing" })
 }
 
-/// Handlers are called when something has changed, and after an interruption, when something may have.
+/// Uses a handler, which is called when the list has changed, and after an interruption, when it may have changed.
 async fn by_handlers(revision: Revision) -> Result<()> {
     let (changes, mut heard) = mpsc::channel(8);
     let client = Client::new("my-app", "1.0.0").on_tools_changed(move |session: ClientSession| {
         let changes = changes.clone();
         async move {
             let count = session.tools().all().await.map(|tools| tools.len());
-            // Whoever dropped its receiver does not want to know.
+            // An error means that the receiver was dropped, and the count is no longer needed.
             let _ = changes.send(count).await;
         }
     });
@@ -37,7 +36,7 @@ async fn by_handlers(revision: Revision) -> Result<()> {
     session.close().await
 }
 
-/// A resource is watched: the changes are a stream. When nobody watches any more, the server is told.
+/// Watches a resource: its changes are a stream. When the last watch is dropped, the server is notified.
 async fn by_watching(revision: Revision) -> Result<()> {
     let server = Server::new("notes", "1.0.0")
         .resource(Resource::text("notes://todo", "todo", "Buy tea"))
@@ -52,7 +51,7 @@ async fn by_watching(revision: Revision) -> Result<()> {
     session.close().await
 }
 
-/// A subscription by hand, as modern servers have it: one of several, with an end that says how it came.
+/// Opens a subscription of the modern protocol explicitly. A session can have several, and each tells why it has ended.
 async fn by_hand() -> Result<()> {
     let server = Server::new("toolbox", "1.0.0").tool(tool("hammer"));
     let session = testing::connect(&server).await?;
@@ -68,7 +67,7 @@ async fn by_hand() -> Result<()> {
     server.remove_tools(["hammer"]);
     match subscription.next().await {
         Some(SubscriptionEvent::ToolsListChanged) => println!("  the tools have changed"),
-        // It was interrupted, and has been taken up again.
+        // The subscription was interrupted and then resumed.
         Some(SubscriptionEvent::Resumed(_)) => println!("  the tools may have changed"),
         _ => println!("  nothing has changed"),
     }

@@ -1,4 +1,4 @@
-//! A vendor's extension of the protocol: a clock that tells the time and can be subscribed to.
+//! A vendor's extension of the protocol: a clock that reports the time and that clients can subscribe to.
 //!
 //! `cargo run --example extension`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -11,9 +11,9 @@ use oxmcp::{
 use serde_json::json;
 use tokio::sync::Notify;
 
-// What the extension is: both sides use these.
+// The definition of the extension, which both sides use.
 const ID: &str = "com.example/clock";
-/// Clients listen to the towers whose names they give under this key, or with `true` to all.
+/// The key in a subscription under which clients list the towers that they listen to, or `true` for all towers.
 const TOWERS: &str = "com.example/clock/towers";
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -23,7 +23,7 @@ struct Time {
 
 impl Payload for Time {}
 
-/// A request of the client: what time is it?
+/// A request from the client for the current time.
 struct Now;
 
 impl Method for Now {
@@ -32,7 +32,7 @@ impl Method for Now {
     type Result = Time;
 }
 
-/// A notification of the client: it has wound the clock up.
+/// A notification from the client that it has wound the clock.
 struct Wound;
 
 impl Notification for Wound {
@@ -40,7 +40,7 @@ impl Notification for Wound {
     type Params = NotificationParams;
 }
 
-/// A notification of the server: the clock has struck.
+/// A notification from the server that the clock has struck.
 struct Struck;
 
 impl Notification for Struck {
@@ -48,7 +48,7 @@ impl Notification for Struck {
     type Params = Time;
 }
 
-// Handlers run on their own: the program waits for them.
+// Notification handlers run concurrently, so the program waits for them.
 static WOUND: Notify = Notify::const_new();
 static STRUCK: Notify = Notify::const_new();
 
@@ -74,7 +74,7 @@ async fn struck(Time { hour }: Time) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    // What the server does for it.
+    // The server's side of the extension.
     let clock = Extension::new(ID)
         .method::<Now, _>(.., now)
         .notification::<Wound, _>(.., wound)
@@ -82,7 +82,7 @@ async fn main() -> Result<()> {
         .listen_key(TOWERS);
     let server = Server::new("town-hall", "1.0.0").extension(clock);
 
-    // What the client does for it. Either side finds the other's settings in its capabilities.
+    // The client's side of the extension. Each side finds the other's settings in its capabilities.
     let clock = Extension::new(ID)
         .settings(json!({"hours": 12}))
         .calls::<Now>(..)
@@ -91,7 +91,7 @@ async fn main() -> Result<()> {
         .listen_key(TOWERS);
     let client = Client::new("passer-by", "1.0.0").extension(clock);
 
-    // The same in a legacy session and in the stateless protocol.
+    // The extension works the same in a legacy session and in the stateless protocol.
     for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
         let connect = testing::connect(&server).client(&client);
         let session = connect.revision(revision).await?;
@@ -101,7 +101,7 @@ async fn main() -> Result<()> {
             .notify::<Wound>(NotificationParams::default())
             .await?;
         WOUND.notified().await;
-        // One call reaches all who want to hear it, whatever they speak.
+        // One call reaches all subscribers, in every revision.
         server.publish::<Struck>(TOWERS, "north", Time { hour: 3 })?;
         STRUCK.notified().await;
         session.close().await?;

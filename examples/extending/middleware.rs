@@ -19,7 +19,7 @@ use oxmcp::{
 use tower_layer::layer_fn;
 use tower_service::Service;
 
-/// Says how each request ended.
+/// Prints the outcome of each request.
 async fn log(request: Request, next: Next) -> Result<Response> {
     let method = request.method().to_owned();
     let response = next.run(request).await;
@@ -30,7 +30,7 @@ async fn log(request: Request, next: Next) -> Result<Response> {
     response
 }
 
-/// Hands on what is allowed, and answers the rest itself.
+/// Passes allowed requests on, and rejects the others.
 async fn guard(request: Request, next: Next) -> Result<Response> {
     if request.method() == "tools/call"
         && request
@@ -42,7 +42,7 @@ async fn guard(request: Request, next: Next) -> Result<Response> {
     next.run(request).await
 }
 
-/// Counts requests. Any `tower::Layer` will do, so this is where limits, tracing and the like come from.
+/// Counts requests. Any `tower::Layer` can be used, for example for limits or tracing.
 #[derive(Clone)]
 struct Count<S> {
     inner: S,
@@ -76,7 +76,7 @@ async fn main() -> Result<()> {
     let echo = |Text { text }: Text| async move { text };
     let server = Server::new("echo", "1.0.0")
         .tool(Tool::new("echo", "Say it again", echo))
-        // What is added first is outermost: it sees requests first, and responses last.
+        // The first layer is the outermost: it sees requests first, and responses last.
         .layer(from_fn(log))
         .layer(layer_fn(move |inner| Count {
             inner,

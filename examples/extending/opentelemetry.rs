@@ -1,4 +1,5 @@
-//! One trace of OpenTelemetry through two processes: a client, the server that it starts, and what that asks the user. Spans are printed as they end; a program would export them (crate `opentelemetry-otlp`).
+//! One OpenTelemetry trace through two processes: a client, the server that it starts, and the server's question to the user. Spans
+//! are printed as they end; a real program would export them (crate `opentelemetry-otlp`).
 //!
 //! `cargo run --example opentelemetry --features opentelemetry`
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
@@ -20,7 +21,7 @@ use tracing_subscriber::{
     Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-/// Prints each span with its ids: its own, its parent's, and that of the trace.
+/// Prints each span with its own id, that of its parent, and that of the trace.
 #[derive(Debug)]
 struct Print(&'static str);
 
@@ -36,7 +37,7 @@ impl SpanExporter for Print {
                 span.parent_span_id,
                 span.span_context.trace_id(),
             );
-            // In one piece: the other process prints to the same terminal.
+            // Printed in one piece, because the other process prints to the same terminal.
             eprint!("{line}");
         }
         Ok(())
@@ -52,7 +53,7 @@ fn trace(process: &'static str) -> Result<()> {
     tracing_subscriber::registry()
         .with(layer.with_filter(LevelFilter::INFO))
         .init();
-    // From here on traces go on at the peer, whichever side this process is.
+    // From here on traces continue at the peer, whether this process is the client or the server.
     oxmcp_opentelemetry::install()
 }
 
@@ -65,7 +66,7 @@ struct Table {
 #[oxmcp::tool]
 async fn order(cx: RequestContext, tea: String) -> Result<String, ToolError> {
     let table: Table = cx.ask("table", "At which table?").await?;
-    // What the handler does belongs to the trace, too.
+    // Spans within the handler belong to the trace, too.
     brew(&tea).instrument(info_span!("brew")).await;
     Ok(format!("{tea} for table {}", table.number))
 }

@@ -1,4 +1,4 @@
-//! The endpoint in an axum app, beside other routes. It is a tower service, so any framework that speaks tower will do.
+//! The endpoint in an axum app, beside other routes. It is a tower service, so it works with any framework that supports tower.
 //!
 //! `cargo run --example axum --features axum`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -42,14 +42,14 @@ fn app(endpoint: StreamableHttp) -> Router {
 async fn main() -> Result<(), Box<dyn Error>> {
     let server =
         Server::new("calculator", "1.0.0").tool(Tool::new("divide", "Divide a by b", divide));
-    // Mounted, it serves whatever it is given: what is wrong with the server is told here, or by the first request.
+    // A mounted endpoint does not check its server on start. Without this check, the first request would report its errors.
     server.check()?;
-    // Each request, and each session, is served by what this returns: here always the same.
+    // The closure returns the server for each request, and for each session: here always the same.
     let endpoint = StreamableHttp::new(move |_request| server.clone());
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    // Otherwise the system may keep a small packet back until it has more of them.
+    // Without this, the system may delay small packets until it has more data.
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("/mcp: 3 / 4 => {}", call.structured::<f64>().await?);
     session.close().await?;
 
-    // First the endpoint, which ends the streams of its clients: axum waits for them.
+    // The endpoint is closed first, which ends the streams of its clients, because axum waits for those streams.
     endpoint.close().await;
     stop.send(()).map_err(|()| "the app has stopped")?;
     Ok(serving.await??)

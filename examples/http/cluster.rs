@@ -1,7 +1,7 @@
-//! Three nodes of one server, which share a Redis, behind a load balancer that knows nothing of sessions. The node that asks the user is
-//! killed before the answer is there, and another one goes on.
+//! Three nodes of one server, which share a Redis, behind a load balancer without sticky sessions. The node that asks the user is
+//! killed before the answer arrives, and another node continues.
 //!
-//! `cargo run --example cluster --features cluster`, where `redis-server` is installed, or `REDIS_URL` says where a Redis is.
+//! `cargo run --example cluster --features cluster`; either `redis-server` is installed, or `REDIS_URL` has the URL of a Redis.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{
@@ -32,16 +32,16 @@ struct Wish {
 }
 
 async fn book(node: String, cx: RequestContext, Table { people }: Table) -> Result<String> {
-    // Whoever goes on asks the same.
+    // The result of the step is kept, so a node that continues the call asks the same question.
     let asks = cx.step("asks", || async { node.clone() }).await?;
     let question = format!("A table for {people}: any wish? ({asks} asks)");
     let Wish { at_the_window } = cx.ask("wish", question).await?;
     Ok(format!("{node} has booked it, window: {at_the_window}"))
 }
 
-/// A node, which is a server as ever: only `cluster` says that there are others.
+/// A node: an ordinary server, except that `cluster` connects it to the other nodes.
 async fn node(name: &str, address: &str, redis: &str) -> Result<(), AnyError> {
-    // From where secrets are kept, and the same for all nodes: `openssl rand -base64 32` makes one.
+    // All nodes have the same key, which a real program reads from its store of secrets. `openssl rand -base64 32` makes one.
     let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
     let server = Server::new("restaurant", "1.0.0")
         .tool(Tool::new("menu", "What there is", || async { "soup" }))
@@ -61,7 +61,7 @@ struct Node {
 }
 
 impl Node {
-    /// Starts it as a process.
+    /// Starts the node as a process.
     fn start(name: &'static str, redis: &str) -> Result<Self, AnyError> {
         let address = free_address()?;
         let mut command = Command::new(env::current_exe()?);
@@ -95,13 +95,13 @@ async fn main() -> Result<(), AnyError> {
     let addresses = nodes.iter().map(|it| it.address).collect();
     let url = format!("http://{}/mcp", balance(addresses).await?);
 
-    // Older clients have sessions, which all nodes know.
+    // Clients of older revisions have sessions, which all nodes know.
     let older = Client::new("guest", "1.0.0").revisions([Revision::V2025_11_25]);
     let older = older.connect(Endpoint::new(&url)).await?;
     let all = nodes.clone();
     let user = move |form: ElicitFormParams| {
         println!("  the user is asked: {}", form.message);
-        // The node that has asked is killed, and hears no answer.
+        // The node that has asked is killed, and does not receive the answer.
         let asks = |node: &&Node| form.message.contains(node.name);
         all.iter().filter(asks).for_each(Node::kill);
         let answer = ElicitResult::accept(&json!({"at_the_window": true}));

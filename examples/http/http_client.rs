@@ -1,7 +1,8 @@
 //! A client for a server behind a URL. It detects the server's revision, and which of the HTTP
 //! transports the server has.
 //!
-//! `cargo run --example http_client --features http-client`, with the server of `http_server.rs`. Another URL may follow.
+//! `cargo run --example http_client --features http-client`, while the server of `http_server.rs` runs. The URL of another server
+//! may follow.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -14,7 +15,7 @@ async fn main() -> oxmcp::Result<()> {
     let url = env::args().nth(1);
     let url = url.as_deref().unwrap_or("http://127.0.0.1:8080/mcp");
 
-    // What every request is to carry can be said here: `.bearer_token("…")`, `.header("x-key", "…")`.
+    // Credentials and headers for every request can be added here: `.bearer_token("…")`, `.header("x-key", "…")`.
     let endpoint = Endpoint::new(url);
     let session = Client::new("example-client", "1.0.0")
         .connect(endpoint)

@@ -1,4 +1,4 @@
-//! A server behind a URL: one endpoint for clients of every revision, those with sessions and those without.
+//! A server behind a URL: one endpoint for clients of every revision, with and without sessions.
 //!
 //! `cargo run --example http_server --features http-server`, and then see `http_client.rs`. Another address may follow.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -16,7 +16,7 @@ struct Tea {
 
 async fn brew(cx: RequestContext, Tea { cups }: Tea) -> String {
     for cup in 1..=cups {
-        // The first of them turns the answer from JSON into a stream of events.
+        // The first progress report turns the answer from JSON into an event stream.
         cx.progress(cup).total(cups).await;
         sleep(Duration::from_millis(50)).await;
     }
@@ -33,12 +33,12 @@ async fn main() -> oxmcp::Result<()> {
         "Brew tea, one cup at a time",
         brew,
     ));
-    // 127.0.0.1 keeps other machines out; where it is reached by another name, `allowed_hosts` says so.
+    // 127.0.0.1 cannot be reached from other hosts. If clients use another host name, allow it with `allowed_hosts`.
     let serving = StreamableHttp::from(server).serve(address).await?;
     println!("http://{}/mcp", serving.local_addr());
 
     ctrl_c().await?;
-    // What runs may finish; sessions and streams end.
+    // Running requests may finish; sessions and streams end.
     serving.close().await;
     Ok(())
 }

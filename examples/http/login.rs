@@ -1,6 +1,6 @@
-//! A client that logs in by the browser of this machine, asks for more when a tool needs it, and logs out.
+//! A client that logs in with the local browser, asks for another scope when a tool needs it, and logs out.
 //!
-//! `cargo run --example login --features authorization -- URL`; a server for it is
+//! `cargo run --example login --features authorization -- URL`. A server for it is
 //! `cargo run --example protected_server --features authorization -- serve`, which prints its URL.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
@@ -17,14 +17,14 @@ use serde_json::json;
 async fn main() -> Result<(), AnyError> {
     let url = env::args().nth(1).ok_or("usage: login URL")?;
 
-    // The server says who gives tokens for it, when it refuses the first request. A browser is opened then.
+    // When the server refuses the first request, it names its authorization server. The browser is opened then.
     let login = Login::browser().client_name("The example of oxmcp");
     let endpoint = Endpoint::new(&url).login(login.clone());
     let session = Client::new("login", "1.0.0").connect(endpoint).await?;
     let answer: String = session.call_tool("whoami", json!({})).structured().await?;
     println!("logged in as {answer}");
 
-    // This one needs another scope: the browser is opened once more.
+    // This tool needs another scope, so the browser is opened again.
     session.call_tool("delete", json!({})).await?;
     for stored in login.credentials().await? {
         println!("the scopes are {}", stored.scopes);

@@ -1,5 +1,5 @@
-//! A program that logs in for itself, by a secret: no person, no browser. The server and its issuer are part of it, for
-//! development.
+//! A program that logs in as itself, with a client secret: no user, no browser. The server and its issuer are part of the program,
+//! for development.
 //!
 //! `cargo run --example machine_to_machine --features authorization`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -22,9 +22,9 @@ async fn main() -> Result<(), AnyError> {
     let url = format!("{origin}/mcp");
     let serving = tokio::spawn(axum::serve(listener, app(&url, &issuer)).into_future());
 
-    // The secret is sent to this issuer and nowhere else, whatever the MCP server says.
+    // The secret is sent only to this issuer, whatever the MCP server says.
     let client = auth::client::Client::new("nightly-report")?
-        .with_secret("hunter2") // from where secrets are kept
+        .with_secret("hunter2") // a real program reads this from its store of secrets
         .issued_by(issuer.url());
     let endpoint = Endpoint::new(&url).login(Login::client_credentials(client));
     let session = Client::new("nightly-report", "1.0.0")

@@ -1,8 +1,7 @@
-//! A server that demands access tokens, and tells clients where to get them; one of its tools needs a scope of its own. The
-//! issuer is part of the program, for development: with yours, its lines go away.
+//! A server that requires access tokens, and tells clients where to get them; one of its tools needs a scope of its own. The issuer
+//! is part of the program, for development; remove its lines if you have your own.
 //!
-//! `cargo run --example protected_server --features authorization`; with `serve` behind it, it waits for clients such as
-//! `login`.
+//! `cargo run --example protected_server --features authorization`; with the argument `serve` it waits for clients such as `login`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -29,7 +28,7 @@ async fn main() -> Result<(), AnyError> {
     let origin = format!("http://{}", listener.local_addr()?);
     let issuer = DevelopmentIssuer::new(&origin)?;
 
-    // The URL is the one that clients know. Behind a proxy it is the proxy's, and tokens must be for it.
+    // The public URL of the server, which the audience of tokens must name. Behind a proxy it is the URL of the proxy.
     let url = format!("{origin}/mcp");
     let resource = ProtectedResource::new(&url)
         .issuer(TrustedIssuer::new(issuer.url()))

@@ -1,5 +1,5 @@
-//! Tools that need scopes of their own, and a client that asks for them when it calls: one at a time, never more than it needs.
-//! The server, its issuer and the person at the browser are part of the program, for development.
+//! Tools that need scopes of their own, and a client that requests each scope when it calls a tool that needs it, and no other
+//! scopes. The server, its issuer and the user at the browser are part of the program, for development.
 //!
 //! `cargo run --example step_up --features authorization`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -22,7 +22,7 @@ async fn main() -> Result<(), AnyError> {
     let url = format!("{origin}/mcp");
     let serving = tokio::spawn(axum::serve(listener, app(&url, &issuer)).into_future());
 
-    // `Login::browser()` in a program for people: here a browser without a screen agrees.
+    // A program with users would use `Login::browser()`. Here a simulated browser agrees.
     let redirect_uri = "http://127.0.0.1:4711/callback";
     let login = Login::with_redirect(redirect_uri, move |page| async move {
         let scopes = page.split('&').find_map(|it| it.strip_prefix("scope="));

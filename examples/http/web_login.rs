@@ -1,5 +1,5 @@
-//! A web app whose users log in to an MCP server, each for themselves. The MCP server, its issuer and the users' browsers are
-//! part of the program, for development.
+//! A web app whose users log in to an MCP server, each with their own account. The MCP server, its issuer and the users' browsers
+//! are part of the program, for development.
 //!
 //! `cargo run --example web_login --features authorization`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -22,21 +22,21 @@ use oxmcp_examples::{AnyError, DevelopmentIssuer, browse};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::Mutex};
 
-/// The app. With a shared store, keys (`Login::keys`), and attempts beside the users' sessions, it may have many processes.
+/// The app. It may run in several processes, if they share the store, the keys (`Login::keys`) and the attempts.
 struct App {
     mcp: String,
     login: Login,
-    /// The attempts that are under way, by user: what is in them is sealed.
+    /// The login attempts in progress, by user. Their contents are sealed.
     attempts: Mutex<HashMap<String, String>>,
 }
 
-/// Who sends a request. An app has sessions of its own for that.
+/// The user who sends a request. A real app has its own sessions for that.
 fn user(headers: &HeaderMap) -> String {
     let cookie = headers.get(header::COOKIE).and_then(|it| it.to_str().ok());
     cookie.unwrap_or_default().replace("user=", "")
 }
 
-/// Calls a tool for the user, and sends them to log in where that is needed.
+/// Calls a tool for the user, and redirects them to the login if that is needed.
 async fn whoami(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let user = user(&headers);
     let login = app.login.clone().user(&user);
@@ -64,7 +64,7 @@ async fn whoami(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Respo
     }
 }
 
-/// The redirect URI.
+/// The handler of the redirect URI, which finishes the login.
 async fn callback(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! The counter of rmcp's examples, here: tools and prompts that share a state, resources, and a test of it all.
+//! The counter of rmcp's examples, ported to oxmcp: tools and prompts that share a state, resources, and a test of all of them.
 //!
 //! `cargo run --example counter`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -40,7 +40,7 @@ async fn get_value(#[state] counter: Counter) -> i32 {
 async fn long_task(cx: RequestContext) -> &'static str {
     for second in 0..10 {
         cx.progress(second).total(10).await;
-        sleep(Duration::from_secs(1)).await; // where the call is cancelled, it ends here
+        sleep(Duration::from_secs(1)).await; // a cancelled call ends here
     }
     "done"
 }

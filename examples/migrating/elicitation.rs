@@ -1,4 +1,4 @@
-//! The elicitation of rmcp's examples, here: a tool that asks for a name once, in every revision.
+//! The elicitation of rmcp's examples, ported to oxmcp: a tool that asks for a name once, in every revision.
 //!
 //! `cargo run --example elicitation`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -36,7 +36,7 @@ async fn greet_user(
         .clone();
     let name = match known {
         Some(name) => name,
-        // Where the user declines, `?` tells the model so.
+        // If the user declines, `?` returns an error that tells the model so.
         None => cx.ask::<User>("name", "What is your name?").await?.name,
     };
     set(&stored, Some(name.clone()));

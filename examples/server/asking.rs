@@ -1,4 +1,4 @@
-//! A tool that asks before it deletes: written once, for every revision in which users can be asked.
+//! A tool that asks the user before it deletes: written once, for every revision that has elicitation.
 //!
 //! `cargo run --example asking`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -17,7 +17,7 @@ struct Delete {
     project: String,
 }
 
-// The fields of the form, and what they mean.
+// The fields of the form, with their descriptions.
 #[derive(serde::Deserialize, JsonSchema)]
 struct Confirm {
     /// Keep a copy for 30 days
@@ -38,7 +38,7 @@ enum Urgency {
     Now,
 }
 
-/// How often the files were counted.
+/// The number of times that the files were counted.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);
 
 async fn count_files(project: &str) -> usize {
@@ -46,14 +46,14 @@ async fn count_files(project: &str) -> usize {
     project.len()
 }
 
-// In the newest revision the handler runs again from its beginning when an answer is there: what must not be done
-// twice is a step.
+// In the newest revision the handler runs again from its beginning when an answer arrives. Work that must not be done twice is a
+// step.
 async fn delete(cx: RequestContext, Delete { project }: Delete) -> Result<String, ToolError> {
     let files = cx.step("count", || count_files(&project)).await?;
     let question = format!("Delete {project} with {files} files?");
-    // Where the user does not agree, `?` tells the model so.
+    // If the user does not agree, `?` returns an error that tells the model so.
     let Confirm { keep_a_copy } = cx.ask("confirm", question).await?;
-    // Several questions in one round.
+    // Two questions in one round trip.
     let (reason, roots) = cx
         .ask_all((
             Question::form::<Reason>("reason", "Tell the others why."),
@@ -67,7 +67,7 @@ async fn delete(cx: RequestContext, Delete { project }: Delete) -> Result<String
     ))
 }
 
-/// What a user would do, who never lets go of "archive".
+/// A simulated user, who declines to delete "archive".
 async fn user(form: ElicitFormParams) -> Result<ElicitResult> {
     println!("  the user is asked: {}", form.message);
     let answer = if form.message.contains("archive") {

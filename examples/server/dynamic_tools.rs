@@ -1,5 +1,4 @@
-//! Dynamic tools: added and removed while clients are connected, with schemas that are known only
-//! at run time.
+//! Dynamic tools: added and removed while clients are connected, with schemas that are known only at run time.
 //!
 //! `cargo run --example dynamic_tools`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,7 +9,7 @@ use oxmcp::{Client, ClientSession, Result, Server, Tool, protocol::CallToolResul
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// A tool made of data: from a file, a database, or another server.
+/// A tool that is made from data, which could come from a file, a database, or another server.
 fn greeting(language: &str, hello: &'static str) -> Tool {
     let schema = json!({
         "type": "object",
@@ -18,7 +17,7 @@ fn greeting(language: &str, hello: &'static str) -> Tool {
         "required": ["name"],
     });
     let description = format!("Greet somebody in {language}");
-    // The arguments are what the client sent, after they were found to fit the schema.
+    // The handler gets the arguments as the client sent them, validated against the schema.
     Tool::dynamic(
         format!("greet_{language}"),
         description,
@@ -51,7 +50,7 @@ async fn main() -> Result<()> {
         notify.notify_one();
         async {}
     });
-    // Whatever the revision: the session asks to be told, where it has to.
+    // This works in every revision: if the revision needs a subscription, the session opens it.
     let session = testing::connect(&server).client(&client).await?;
     show(&session).await?;
 

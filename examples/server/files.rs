@@ -1,4 +1,4 @@
-//! A served directory: its files are resources, and nothing outside can be reached.
+//! A served directory: its files are resources, and files outside of it cannot be read.
 //!
 //! `cargo run --example files`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -7,7 +7,7 @@ use std::{env, fs, path::Path, process};
 
 use oxmcp::{Client, ClientSession, Result, Server, file_resources, protocol::Root, testing};
 
-/// Something to serve.
+/// Fills the directory with sample files.
 fn fill(directory: &Path) -> std::io::Result<()> {
     fs::create_dir_all(directory.join("guide"))?;
     fs::write(directory.join("README.md"), "# Teahouse\n")?;
@@ -33,7 +33,7 @@ async fn main() -> Result<()> {
     let directory = env::temp_dir().join(format!("oxmcp-example-{}", process::id()));
     fill(&directory)?;
 
-    // With a prefix, clients do not learn where the directory is. Without one, URIs are those of the files.
+    // With a prefix, clients do not learn the path of the directory. Without one, URIs are `file://` URIs.
     let files = file_resources(&directory).uri_prefix("docs://").listed(100);
     let server = Server::new("docs", "1.0.0").files(files);
     let session = testing::connect(&server).await?;
@@ -47,7 +47,7 @@ async fn main() -> Result<()> {
     show(&session, "docs://../../etc/passwd").await;
     show(&session, "docs://guide").await;
 
-    // A client that has roots reads only what is within them. (`beyond_roots` serves everybody the same.)
+    // A client that has roots can read only files within them. (`beyond_roots` serves all clients the same.)
     let guide = directory.canonicalize()?.join("guide");
     let root = Root::new(format!("file://{}", guide.display()));
     let rooted = Client::new("rooted", "1.0.0").roots([root]);

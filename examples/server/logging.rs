@@ -1,5 +1,4 @@
-//! A server that logs to its client: by hand, and by `tracing` events within a request. The client
-//! sets the level.
+//! A server that logs to its client: explicitly, and by `tracing` events within a request. The client sets the level.
 //!
 //! `cargo run --example logging --features tracing-subscriber`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -20,7 +19,7 @@ async fn import(cx: RequestContext) -> &'static str {
     "imported"
 }
 
-/// A library that has never heard of MCP.
+/// A function that stands for a library without knowledge of MCP.
 fn parse() {
     tracing::info!(lines = 12, "parsed");
 }
@@ -32,7 +31,7 @@ async fn print(message: LoggingMessageParams, _session: ClientSession) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    // The spans of requests are oxmcp's own; beside them, only what this program logs is for clients.
+    // The layer needs the spans of requests, which are oxmcp's own. Beside them, only events of this program are sent to clients.
     let mine = Targets::new()
         .with_target("oxmcp", tracing::Level::INFO)
         .with_target("logging", tracing::Level::INFO);
@@ -55,7 +54,7 @@ async fn main() -> Result<()> {
                 .await?;
             session.set_log_level(level).await?;
             session.call_tool("import", ()).await?;
-            // What was said before the answer has been heard when the session is closed.
+            // Closing waits until all messages that were sent before the answer are handled.
             session.close().await?;
         }
     }

@@ -1,5 +1,4 @@
-//! Prompts for users to choose from: arguments are read into a struct, and completed while they are
-//! typed.
+//! Prompts that users can choose: arguments are parsed into a struct, and completed while they are typed.
 //!
 //! `cargo run --example prompts`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,7 +9,7 @@ use oxmcp::{
     testing,
 };
 
-// The fields are the prompt's arguments. They come as strings, and are read as what they are here.
+// The fields are the prompt's arguments. Arguments are sent as strings, and are parsed into the types of the fields.
 #[derive(serde::Deserialize, JsonSchema)]
 struct Poem {
     /// what it is about
@@ -39,7 +38,7 @@ async fn poem(Poem { topic, form, count }: Poem) -> [PromptMessage; 2] {
     ]
 }
 
-/// What there is to write about depends on the form, once that is known.
+/// Completes the topic. The suggestions depend on the form, if it is already set.
 async fn topics(completing: Completing) -> Vec<&'static str> {
     match completing.settled("form") {
         Some("haiku") => vec!["autumn", "the moon"],
@@ -48,7 +47,7 @@ async fn topics(completing: Completing) -> Vec<&'static str> {
     }
 }
 
-/// A prompt made of data: from a file, a database, or another server.
+/// A prompt that is made from data, which could come from a file, a database, or another server.
 fn template(name: &str, text: &'static str) -> Prompt {
     let arguments = [
         PromptArgument::new("text").required(),
@@ -96,7 +95,7 @@ async fn main() -> Result<()> {
     let haikus = [("topic", "autumn"), ("form", "haiku"), ("count", "3")];
     show(&session, "poem", &haikus).await;
     show(&session, "summary", &[("text", "To be, or not to be.")]).await;
-    // What is wrong is told with what would be right.
+    // The error for invalid arguments names the valid values.
     let wrong = [("topic", "autumn"), ("form", "epic"), ("count", "many")];
     show(&session, "poem", &wrong).await;
     session.close().await

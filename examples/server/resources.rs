@@ -1,5 +1,4 @@
-//! Resources: static ones, ones that are read anew, and a template for many; and subscriptions to
-//! their updates.
+//! Resources: static ones, ones that are computed on each read, and a template for many; and subscriptions to their updates.
 //!
 //! `cargo run --example resources`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -30,7 +29,7 @@ enum Day {
     Tomorrow,
 }
 
-/// `None` is no such resource.
+/// Returns `None` if there is no such resource.
 async fn forecast(
     Forecast {
         city,
@@ -63,7 +62,7 @@ fn server(celsius: Arc<AtomicI32>) -> Server {
         ))
         .resource(Resource::new("weather://now", "now", now).mime_type("text/plain"))
         .resource_template(forecast)
-        // From now on, clients can watch resources.
+        // Lets clients subscribe to resources.
         .subscriptions()
 }
 
@@ -82,7 +81,7 @@ async fn main() -> Result<()> {
         println!("{}: {}", resource.uri, read(&resource.uri).await?);
     }
 
-    // The client makes a URI of the template. What a URI cannot hold comes in percent codes.
+    // The client expands the template into a URI. Characters that a URI cannot contain are percent-encoded.
     for template in session.resource_templates().all().await? {
         let values = json!({"city": "São Paulo", "day": "tomorrow", "round_to": 10});
         let uri = template.expand(values)?;
@@ -94,7 +93,7 @@ async fn main() -> Result<()> {
         }
     }
 
-    // One call reaches all who watch, in every revision; whoever does not watch hears nothing.
+    // One call notifies all subscribers of the resource, in every revision, and no other clients.
     let filter = SubscriptionFilter::default().with_resource_subscription("weather://now");
     let mut updates = session.listen(filter).await?;
     celsius.store(21, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Views: some tools are for some callers only. To the others they do not exist, neither in the
-//! list nor when they are called.
+//! Views: some tools and resources are visible only to some callers. For other callers they do not exist, neither in listings nor
+//! in calls.
 //!
 //! `cargo run --example views`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use oxmcp::{Client, RequestContext, Resource, Result, Server, Tool, protocol::CacheHint, testing};
 
-/// Whoever says that it is the console is believed here. Over a network, ask who is authorized instead.
+/// Trusts the name that the client gives itself. Over a network, check the authorization of the caller instead.
 fn is_admin(cx: &RequestContext) -> bool {
     cx.peer_info()
         .is_some_and(|client| client.name == "console")
@@ -21,7 +21,7 @@ async fn main() -> Result<()> {
         .tool(Tool::new("close", "Close the shop", || async { "closed" }).visible_to(is_admin))
         .resource(Resource::text("shop://menu", "menu", "green, black"))
         .resource(Resource::text("shop://books", "books", "a secret").visible_to(is_admin))
-        // Lists that depend on the caller are private all the same.
+        // Listings that depend on the caller are private, even with a public hint.
         .cache_tools(CacheHint::public(Duration::from_secs(60)));
 
     for name in ["guest", "console"] {

@@ -1,4 +1,4 @@
-//! Load balancer that sends each request of HTTP/1 to the next node, whatever it is about.
+//! A load balancer that sends each HTTP/1 request to the next node, whatever the request is.
 
 use std::{io, net::SocketAddr};
 
@@ -10,10 +10,10 @@ use tokio::{
 /// The longest head of a request.
 const MAX_HEAD: usize = 64 << 10;
 
-/// Serves an address of this machine, for as long as the program runs. Returns it.
+/// Serves a local address for as long as the program runs. Returns the address.
 ///
 /// # Errors
-/// Where there is none.
+/// If no address can be bound.
 pub async fn balance(nodes: Vec<SocketAddr>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -30,7 +30,7 @@ pub async fn balance(nodes: Vec<SocketAddr>) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// To the first node that can be reached. Once it may have begun, a request is sent to no other.
+/// Forwards a request to the first node that can be reached. A request that may have begun at a node is sent to no other.
 async fn forward(mut client: TcpStream, nodes: &[SocketAddr]) -> io::Result<()> {
     let head = read_head(&mut client).await?;
     for node in nodes {
@@ -45,7 +45,8 @@ async fn forward(mut client: TcpStream, nodes: &[SocketAddr]) -> io::Result<()> 
     client.write_all(answer).await
 }
 
-/// The head of a request, and what came with it. The connection is for this request alone, so that the next one goes elsewhere.
+/// Reads the head of a request, and the bytes that came with it. Adds `Connection: close`, so that the next request opens a new
+/// connection and goes to the next node.
 async fn read_head(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut read = Vec::new();
     while !read.windows(4).any(|it| it == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! A browser without a screen, whose person agrees to everything.
+//! A simulated browser, whose user agrees to everything.
 
 use axum::{
     body::Bytes,
@@ -8,8 +8,8 @@ use oxmcp::http::{DefaultClient, HttpClient};
 
 use crate::AnyError;
 
-/// Visits a page as a user of the development issuer, and follows redirects. Returns the URL of the last page, or the one that
-/// begins with `until`, which is then not visited.
+/// Visits a page as a user of the development issuer, and follows redirects. Returns the URL of the last page, or the first URL
+/// that begins with `until`, which is not visited.
 ///
 /// # Errors
 /// If a page cannot be visited.
@@ -27,7 +27,7 @@ pub async fn browse(url: &str, user: &str, until: &str) -> Result<String, AnyErr
     Ok(url)
 }
 
-/// Where a redirect leads that may be a path alone.
+/// The absolute URL of a redirect, which may be only a path.
 fn absolute(page: &str, to: &str) -> String {
     let origin: Vec<_> = page.split('/').take(3).collect();
     match to.starts_with('/') {

@@ -1,4 +1,4 @@
-//! An authorization server for development: everybody may log in, and gets every scope. It checks next to nothing.
+//! An authorization server for development: every user may log in, and gets every scope. It checks next to nothing.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ type Parameters = HashMap<String, String>;
 
 /// An authorization server under `{origin}/issuer`, for use on loopback.
 ///
-/// The cookie `user` says who sits at the browser; without it that is ann.
+/// The cookie `user` names the user at the browser; without it the user is ann.
 #[derive(Clone)]
 pub struct DevelopmentIssuer(Arc<Inner>);
 
@@ -43,10 +43,10 @@ struct Inner {
 }
 
 impl DevelopmentIssuer {
-    /// An issuer with a key of its own.
+    /// Creates an issuer with a new key.
     ///
     /// # Errors
-    /// If there is no randomness.
+    /// If the system provides no randomness.
     pub fn new(origin: &str) -> Result<Self, AuthError> {
         Ok(Self(Arc::new(Inner {
             url: format!("{origin}/issuer"),
@@ -55,13 +55,13 @@ impl DevelopmentIssuer {
         })))
     }
 
-    /// Its identifier.
+    /// The issuer identifier.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.0.url
     }
 
-    /// Its routes.
+    /// The routes of the issuer.
     pub fn routes(&self) -> Router {
         let (url, keys) = (&self.0.url, json!({"keys": [self.0.key.public_jwk()]}));
         let metadata = json!({
@@ -85,7 +85,7 @@ impl DevelopmentIssuer {
     /// A token for the MCP server at a URL.
     ///
     /// # Errors
-    /// If it cannot be signed.
+    /// If the token cannot be signed.
     pub fn token(&self, server: &str, subject: &str, scope: &str) -> Result<String, AuthError> {
         let now = UnixTime::from(SystemTime::now()).seconds();
         let claims = json!({
@@ -100,7 +100,7 @@ async fn register(Json(metadata): Json<Value>) -> (StatusCode, Json<Value>) {
     (StatusCode::CREATED, Json(client))
 }
 
-/// The page that asks a person. This one does not ask.
+/// The authorization endpoint. A real one would ask the user; this one agrees at once.
 async fn authorize(
     State(issuer): State<DevelopmentIssuer>,
     headers: HeaderMap,
@@ -131,7 +131,7 @@ async fn token(
 ) -> Result<Json<Value>, (StatusCode, Json<Value>)> {
     let refused = |error: &str| (StatusCode::BAD_REQUEST, Json(json!({"error": error})));
     let granted = match request.get("code") {
-        // The code is forgotten: it is good for one token.
+        // The code is removed, because it is valid for only one token.
         Some(code) => {
             let mut codes = issuer
                 .0

@@ -1,4 +1,4 @@
-//! Processes that listen, and end with what started them; among them a Redis.
+//! Child processes that listen on an address, and end with the program that started them; among them a Redis.
 
 use std::{
     env, io,
@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-/// A process, which is killed with `kill -9` when this is dropped: it can tell nobody.
+/// A process that is killed with `kill -9`, without a chance to clean up, when this value is dropped.
 #[derive(Debug)]
 pub struct Process(Child);
 
 impl Process {
-    /// Starts a program, and waits until it listens.
+    /// Starts a program, and waits until it listens on `address`.
     ///
     /// # Errors
-    /// Where it cannot be started, or ends.
+    /// If the program cannot be started, or ends.
     pub fn start(command: &mut Command, address: SocketAddr) -> io::Result<Self> {
         let mut process = Self(command.spawn()?);
         while TcpStream::connect(address).is_err() {
@@ -31,23 +31,23 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to do.
+        // If the process has ended already, there is nothing to do.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-/// An address of this machine that nobody listens at.
+/// A local address on which no process listens.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is no free address.
 pub fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
-/// The URL of a Redis: that of `REDIS_URL`, or of one that is started, and ends with the process that is returned.
+/// The URL of a Redis: the one in `REDIS_URL`, or that of a new process, which is returned and ends when it is dropped.
 ///
 /// # Errors
-/// Where there is neither.
+/// If `REDIS_URL` is not set and `redis-server` cannot be started.
 pub fn redis() -> io::Result<(Option<Process>, String)> {
     if let Ok(url) = env::var("REDIS_URL") {
         return Ok((None, url));

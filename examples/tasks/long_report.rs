@@ -1,5 +1,5 @@
 //! A report that takes longer than a client waits for an answer: its call becomes a task, which a client awaits like any other
-//! call, or holds in its hand.
+//! call, or controls by its handle.
 //!
 //! `cargo run --example long_report --features tasks`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -20,7 +20,7 @@ struct Report {
     pages: u32,
 }
 
-// A handler like any other: nothing in it speaks of tasks.
+// An ordinary handler, without any code for tasks.
 async fn report(cx: RequestContext, Report { pages }: Report) -> String {
     for page in 1..=pages {
         let progress = cx.progress(page).total(pages);
@@ -34,15 +34,15 @@ fn server() -> Server {
     let report = Tool::new("report", "Write a report, a minute for each page", report);
     Server::new("office", "1.0.0")
         .extension(Tasks::in_memory().extension())
-        // What is done within five seconds is answered as ever. The rest becomes a task, for clients that can follow it.
+        // A call that ends within five seconds is answered directly. A longer call becomes a task, for clients that support tasks.
         .tool(report.task(TaskPolicy::After(Duration::from_secs(5))))
 }
 
-// The clock of this program stands still while it works, and jumps to the next event while it waits: minutes take no time.
+// The clock of this program is paused: it jumps to the next timer whenever the program waits, so that minutes take no time.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = server();
-    // A client without tasks waits a minute for an answer, and no longer.
+    // A client without tasks waits at most a minute for an answer.
     let session = testing::connect(&server).await?;
     let begun = Instant::now();
     let call = session.call_tool("report", json!({"pages": 3}));
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     session.close().await?;
 
-    // One with tasks awaits the call as it would any other. Its time-out begins anew with each change of the task.
+    // A client with tasks awaits the call like any other. Its timeout restarts with each change of the task.
     let client = Client::new("my-app", "1.0.0").tasks();
     let session = testing::connect(&server).client(&client).await?;
     let begun = Instant::now();
@@ -60,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let text: String = call.timeout(Duration::from_secs(90)).structured().await?;
     println!("{text}, after {} s", begun.elapsed().as_secs());
 
-    // Or it takes the task in its hand, and looks at it as it likes.
+    // A client can also take a handle of the task, and follow its updates.
     let call = session.call_tool("report", json!({"pages": 3}));
     let task = call.as_task().await?;
     let mut updates = task.updates();
@@ -70,7 +70,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{}", task.structured::<String>().await?);
 
-    // A task goes on without its client. Its reference can be stored, and another process finds it again.
+    // A task continues without its client. Its reference can be stored, and another process can resume it.
     let call = session.call_tool("report", json!({"pages": 60}));
     let reference = call.as_task().await?.detach();
     let stored = serde_json::to_string(&reference)?;

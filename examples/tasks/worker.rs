@@ -1,7 +1,7 @@
-//! Work in another process: the server makes a task of a call and hands its id to a worker, whose answer completes the task.
+//! Work in another process: the server turns a call into a task and passes its id to a worker, whose answer completes the task.
 //!
-//! The worker is this program once more. It knows nothing of MCP: it reads lines with an id and a title, and writes lines with
-//! the same id and what has become of it. A queue would do as well as the two pipes.
+//! The worker is another process of this program. It does not use MCP: it reads lines with an id and a title, and writes lines with
+//! the same id and the outcome. A message queue could replace the two pipes.
 //!
 //! `cargo run --example worker --features tasks`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -49,7 +49,7 @@ struct Picture {
     title: String,
 }
 
-/// The handler hands the work on. Whoever completes the task cancels it.
+/// The handler, which passes the work on. It waits until it is cancelled, which happens when the task is completed.
 async fn paint(jobs: Arc<Mutex<ChildStdin>>, cx: RequestContext, picture: Picture) -> Result<()> {
     let id = cx.leave_task().await?;
     let id = id.ok_or_else(|| Error::internal("only a task can be painted by somebody else"))?;
@@ -59,7 +59,7 @@ async fn paint(jobs: Arc<Mutex<ChildStdin>>, cx: RequestContext, picture: Pictur
     Ok(())
 }
 
-/// Takes what the worker says: an id, how far the work is, and words about that.
+/// Reads the worker's output: lines with an id, a status, and a text.
 async fn take_results(server: Server, results: ChildStdout) -> Result<()> {
     let tasks = server.tasks()?;
     let mut results = BufReader::new(results).lines();
@@ -72,7 +72,7 @@ async fn take_results(server: Server, results: ChildStdout) -> Result<()> {
         match status {
             "working" => tasks.report(id, text).await?,
             "done" => drop(tasks.complete(id, CallToolResult::text(text)).await?),
-            // The tool has failed, which its caller is told. `fail` is for what is wrong with the server.
+            // The tool has failed, and the caller receives the error. `fail` is for errors of the server itself.
             _ => drop(tasks.complete(id, CallToolResult::error(text)).await?),
         }
     }
@@ -94,7 +94,7 @@ async fn main() -> Result<()> {
     let jobs = worker.stdin.take().ok_or_else(missing)?;
     let jobs = Arc::new(Mutex::new(jobs));
     let paint = Tool::new("paint", "Paint a picture", oxmcp::with_state(jobs, paint));
-    // Without a task there is no id to hand on: clients that cannot follow one are refused.
+    // Without a task there is no id to pass on, so clients without support for tasks are refused.
     let tasks = Tasks::in_memory().poll_interval(Duration::from_millis(100));
     let server = Server::new("studio", "1.0.0")
         .extension(tasks.extension())

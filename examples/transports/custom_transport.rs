@@ -1,4 +1,4 @@
-//! A transport of your own, in less than forty lines.
+//! A custom transport, in less than forty lines.
 //!
 //! `cargo run --example custom_transport`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,7 +10,7 @@ use oxmcp::{
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-// Messages over a pair of channels, each one whole: as they would come from a WebSocket or a message queue.
+// A transport of whole messages over a pair of channels, like those of a WebSocket or a message queue.
 struct Channels(Option<(Inbox, Outbox)>);
 struct Inbox(Receiver<Vec<u8>>, Vec<u8>);
 struct Outbox(Sender<Vec<u8>>);
@@ -45,7 +45,7 @@ impl WriteHalf for Outbox {
     }
 
     async fn close(&mut self) -> Result<()> {
-        self.0 = channel(1).0; // The old one is dropped, and the peer reads the end.
+        self.0 = channel(1).0; // The old sender is dropped, so the peer reads the end of the stream.
         Ok(())
     }
 }

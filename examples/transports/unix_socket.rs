@@ -1,4 +1,4 @@
-//! Many clients at once over a Unix socket. Any byte stream will do: for TCP, change the types of the sockets.
+//! Many clients at once over a Unix socket. Any byte stream works: for TCP, change the types of the sockets.
 //!
 //! `cargo run --example unix_socket`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -10,7 +10,7 @@ mod example {
     use oxmcp::{Client, Result, Server, Tool, transport};
     use tokio::net::{UnixListener, UnixStream};
 
-    /// Serves everybody who connects. The sessions share one server.
+    /// Serves every client that connects. The sessions share one server.
     async fn serve(listener: UnixListener, server: Server) -> Result<()> {
         loop {
             let (socket, _) = listener.accept().await?;

@@ -11,7 +11,7 @@ use oxmcp_auth::{
     server::{TokenVerifier, TrustedIssuer, Verification},
 };
 
-/// Challenges can be read whatever they are, and what is written of them is read the same.
+/// Challenges are parsed from any input, and a challenge that is written is parsed as at most one challenge.
 pub fn challenge(data: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(data) else {
         return;
@@ -23,8 +23,7 @@ pub fn challenge(data: &[u8]) {
     }
 }
 
-/// The first line is a key set, the second a token: whatever they are, nothing but the issuer's own signature makes a token
-/// valid.
+/// The first line is a key set, the second a token. Whatever they are, only the issuer's own signature makes a token valid.
 pub fn token(data: &[u8]) {
     static KEY: LazyLock<SigningKey> =
         LazyLock::new(|| SigningKey::generate(Algorithm::Es256).expect("there is randomness"));
@@ -40,7 +39,7 @@ pub fn token(data: &[u8]) {
     let Ok(verifier) = verifier.and_then(|verifier| verifier.issuer(issuer)) else {
         return;
     };
-    // Signed by the right key, with any claims; and as it is.
+    // The token is verified with any claims, signed by the right key; and as it is.
     let now = UnixTime::from_seconds(1_800_000_000);
     let claims: Option<serde_json::Value> = serde_json::from_str(token).ok();
     if let Some(signed) = claims.and_then(|claims| KEY.sign("JWT", &claims).ok()) {
@@ -60,14 +59,14 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// Whatever a server answers, its authorization server is refused, or is https and was named letter by letter.
+/// Whatever a server answers, its authorization server is refused, or is https and is named exactly so in the resource metadata.
 pub fn login(data: &[u8]) {
     let now = UnixTime::default();
     let server = "https://mcp.example/mcp";
     let Ok(mut discovery) = Discovery::new(server, None, DiscoveryOptions::default()) else {
         return;
     };
-    // A line is an answer.
+    // Each line is an answer.
     for answer in data.split(|byte| *byte == b'\n') {
         let Ok(request) = discovery.request(now) else {
             return;

@@ -6,7 +6,7 @@ use oxmcp_json::{Cursor, Text, Walk, write_string};
 use serde::de::IgnoredAny;
 use serde_json::{Value, value::RawValue};
 
-/// JSON is what serde_json says it is, and means the same; a text is written as serde_json writes it.
+/// The parser accepts the same JSON as serde_json, with the same meaning, and a text is written as serde_json writes it.
 pub fn json(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -26,7 +26,7 @@ pub fn json(data: &[u8]) {
     }
 }
 
-/// Whether a text may be nested more deeply than is read.
+/// Whether a text may exceed the maximum depth of nesting.
 pub(crate) fn is_deep(text: &str) -> bool {
     text.bytes()
         .filter(|byte| matches!(byte, b'{' | b'['))
@@ -39,7 +39,7 @@ fn means(text: Text<'_>, value: &Value) {
         Value::Object(map) => {
             let members = text.members();
             let members = members.filter_map(|(key, value)| Some((key.as_str()?, value)));
-            // Of those that come twice, the last counts.
+            // The last of duplicate members counts.
             let members: BTreeMap<_, _> = members.collect();
             assert!(members.keys().eq(map.keys()));
             members
@@ -59,7 +59,7 @@ fn means(text: Text<'_>, value: &Value) {
     }
 }
 
-/// What is read as an integer while it is walked over is one.
+/// A value that the walk reads as an integer is an integer.
 fn integers(object: Text<'_>) {
     let mut walk = Walk::new(object);
     let _ = walk.peek();

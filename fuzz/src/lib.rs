@@ -1,4 +1,4 @@
-//! Targets of the fuzzers: functions of bytes, which panic where something does not hold. One file for each crate.
+//! The targets of the fuzzers: functions of bytes, which panic if a property does not hold. One file for each crate.
 
 mod auth;
 mod json;
@@ -16,7 +16,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that are full of what the targets look for.
+    /// Bytes with many of the pieces that the targets parse.
     fn data() -> impl Strategy<Value = Vec<u8>> {
         let piece = select(vec![
             "\n",

@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 
 use crate::json::is_deep;
 
-/// How many bytes of an event or a line are read.
+/// The maximum number of bytes of an event or a line.
 const LIMIT: usize = 64;
 
-/// An event stream says the same however it is cut.
+/// An event stream is decoded the same, however it is split.
 pub fn sse(data: &[u8]) {
     assert_eq!(events(data, usize::MAX), events(data, 1));
     assert_eq!(events(data, 7), events(data, 3));
@@ -47,7 +47,7 @@ fn events(data: &[u8], size: usize) -> Vec<String> {
     said
 }
 
-/// What passes as a message is JSON, and white space in it changes nothing.
+/// An accepted message is JSON, and white space in it changes nothing.
 pub fn envelope(data: &[u8]) {
     let mut params = RequestParams::UNREAD;
     let read = Envelope::parse(data, &mut params);
@@ -61,13 +61,13 @@ pub fn envelope(data: &[u8]) {
         Err(_) => {}
     }
     if let Ok(text) = text {
-        // Nothing is as it usually is there, so that all is looked at.
+        // The spaced text does not have the usual layout, so that all of it is looked at.
         assert_eq!(said(text, spaced), said(&spaced(text), str::to_owned));
     }
     let _ = (params.check(), params.meta.classify(&Revision::ALL));
 }
 
-/// The same with white space behind all that is not within a string.
+/// The same text, with white space after structural characters outside of strings.
 fn spaced(text: &str) -> String {
     let (mut spaced, mut in_string, mut is_escaped) = (String::new(), false, false);
     for char in text.chars() {
@@ -81,7 +81,7 @@ fn spaced(text: &str) -> String {
     spaced
 }
 
-/// What a message says, with the texts in it as `write` has them.
+/// The contents of a message, with `write` applied to its texts.
 fn said(message: &str, write: impl Fn(&str) -> String) -> String {
     let mut params = RequestParams::UNREAD;
     let read = Envelope::parse_str(message, &mut params);
@@ -119,7 +119,7 @@ fn said(message: &str, write: impl Fn(&str) -> String) -> String {
     }
 }
 
-/// The result of a tool that is read by its index is what it is deserialized to, and is written as it is serialized.
+/// A tool result that is read by its index equals the deserialized result, and is written as it is serialized.
 pub fn tool_result(data: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(data) else {
         return;
@@ -142,7 +142,7 @@ fn serialized(result: Option<CallToolResult>) -> Option<String> {
     serde_json::to_string(&result?).ok()
 }
 
-/// The same of every message of an array.
+/// The properties of [`envelope`] for every message of an array.
 pub fn batch(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -153,7 +153,7 @@ pub fn batch(data: &[u8]) {
     });
 }
 
-/// A stream has the same lines however it is cut.
+/// A stream has the same lines, however it is split.
 pub fn lines(data: &[u8]) {
     assert_eq!(split(data, 4096), split(data, 1));
 }
@@ -178,7 +178,7 @@ fn split(data: &[u8], size: usize) -> Vec<Option<Vec<u8>>> {
     found
 }
 
-/// The first line is a template, the rest is matched against it.
+/// The first line is a template, against which the rest is matched.
 pub fn uri_template(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (template, uri) = text.split_once('\n').unwrap_or((&text, ""));
@@ -191,7 +191,7 @@ pub fn uri_template(data: &[u8]) {
     }
 }
 
-/// Any text survives the way through a header, and any bytes are read or refused.
+/// Any text survives encoding into a header and decoding, and any bytes are decoded or refused.
 pub fn header_value(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let value = encode(&text);
@@ -200,7 +200,7 @@ pub fn header_value(data: &[u8]) {
     let _ = decode(data);
 }
 
-/// A message is written as it was read, and can be fitted to each revision or is refused.
+/// A message is encoded as it was parsed, and is converted to each revision or refused.
 pub fn message(data: &[u8]) {
     for message in Message::parse_batch(data).into_iter().flatten() {
         let line = message.encode();

@@ -6,7 +6,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-/// The first line is a schema, the rest is held against it: what is accepted in one walk is valid, and read as
+/// The first line is a schema, against which the rest is validated: input that is accepted in one pass is valid, and is read as
 /// serde_json reads it.
 pub fn arguments(data: &[u8]) {
     let Some((schema, instance)) = str::from_utf8(data).ok().and_then(|it| it.split_once('\n'))
@@ -31,7 +31,7 @@ pub fn arguments(data: &[u8]) {
     );
 }
 
-/// The first line is a pattern, the rest is what it is held against.
+/// The first line is a pattern, against which the rest is matched.
 pub fn schema_pattern(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, subject) = text.split_once('\n').unwrap_or((&text, ""));

@@ -1,4 +1,4 @@
-//! The trace of OpenTelemetry that our two programs take part in.
+//! The OpenTelemetry trace in which our client and our server take part.
 
 use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -8,10 +8,10 @@ use tracing_subscriber::{
     Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-/// Lets traces go on at the peer.
+/// Propagates traces to the peer.
 ///
 /// # Errors
-/// Where that was done before.
+/// If propagation was installed before.
 pub fn install() -> oxmcp::Result<()> {
     let provider = SdkTracerProvider::builder().build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("interop"));

@@ -1,3 +1,3 @@
-//! The commands' part that tests use, too: [`packages`], the programs of the system.
+//! The part of the commands that tests use, too: [`packages`], the programs of the operating system.
 
 pub mod packages;

@@ -1,4 +1,4 @@
-//! `cargo xtask lines`: lines of code of each crate and of each room in it, without blank lines, comments and tests.
+//! `cargo xtask lines`: lines of code of each crate and of each folder in it, without blank lines, comments and tests.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::step::{Outcome, root};
 
-/// Files and lines of a room, or of a crate.
+/// The files and lines of a folder, or of a crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     files: usize,
@@ -47,7 +47,7 @@ fn row(name: &str, count: Count) -> String {
     )
 }
 
-/// The rooms of a crate: the folders in `src/`, and the files beside them as one.
+/// The counts of a crate by room: each folder in `src/` is a room, and the files beside them are one.
 fn rooms(src: &Path) -> Outcome<BTreeMap<String, Count>> {
     let mut rooms: BTreeMap<String, Count> = BTreeMap::new();
     let mut open = entries(src)?;
@@ -99,7 +99,7 @@ fn is_test_file(path: &Path) -> bool {
     name == "tests.rs" || name.ends_with("_tests.rs")
 }
 
-/// The modules in files of their own that a file has for its tests: paths without an ending.
+/// The test modules of a file that are in files of their own, as paths without an extension.
 fn modules_of_tests(path: &Path, text: &str) -> Vec<PathBuf> {
     let stem = path.file_stem().unwrap_or_default();
     let directory = path.parent().unwrap_or(path);
@@ -125,7 +125,7 @@ fn is_test_attribute(line: &str) -> bool {
     line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test")
 }
 
-/// The lines that are neither blank, nor a comment, nor in a module of tests.
+/// The number of lines that are neither blank, nor a comment, nor in a module of tests.
 fn lines_of_code(text: &str) -> usize {
     let mut lines = 0;
     let mut in_tests = false;

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use crate::step::{self, Outcome, THIRD_PARTY, cargo, cargo_in, root};
 
-/// Runs every check, in the order in which they are quick.
+/// Runs every check, the quickest first.
 pub(crate) fn run() -> Outcome {
     step::stages(&[
         ("formatting", format),
@@ -19,7 +19,7 @@ pub(crate) fn run() -> Outcome {
         ("clippy, roles alone", clippy_of_roles),
         ("crates without I/O", without_io),
         ("clippy, benchmarks", clippy_of_bench),
-        // Without the driver, which takes a nightly compiler.
+        // Without the driver, which needs a nightly compiler.
         ("clippy, fuzzers", || clippy("fuzz", &["--all-targets"])),
         ("clippy, an extension of others", || {
             clippy(THIRD_PARTY, &["--all-targets"])
@@ -36,7 +36,7 @@ fn format() -> Outcome {
     step::all([".", "bench", "fuzz", THIRD_PARTY].map(check))
 }
 
-/// Clippy over what of a workspace is selected, where each warning is an error.
+/// Runs clippy on the selected parts of a workspace, with each warning as an error.
 fn clippy(directory: &str, selected: &[&str]) -> Outcome {
     let mut args = vec!["clippy", "--quiet", "--locked"];
     args.extend(selected);
@@ -49,13 +49,13 @@ fn clippy_of_all(features: &str) -> Outcome {
     clippy(".", &["--workspace", "--all-targets", features])
 }
 
-/// What most programs build, with its tests. Other packages of the workspace would add their features.
+/// The packages that most programs build, with their tests. Other packages of the workspace would add their features.
 fn clippy_of_defaults() -> Outcome {
     let packages = ["--package=oxmcp", "--package=oxmcp-tests"];
     clippy(".", &[&packages[..], &["--all-targets"]].concat())
 }
 
-/// No role, a client alone and a server alone, with and without tasks and HTTP: what is built for one must not need the other.
+/// No role, a client alone and a server alone, with and without tasks and HTTP: the code of one role must not need the other.
 fn clippy_of_roles() -> Outcome {
     let roles = [
         "",
@@ -73,7 +73,7 @@ fn clippy_of_roles() -> Outcome {
     }))
 }
 
-/// The crates that do no I/O, for a target that has none, where that target is installed.
+/// The crates that do no I/O, for a target that has none, if that target is installed.
 fn without_io() -> Outcome {
     let target = "wasm32-unknown-unknown";
     if !is_installed(target) {
@@ -100,8 +100,8 @@ fn is_installed(target: &str) -> bool {
     })
 }
 
-/// The benchmarks break when the API changes, and nobody builds them every day. The peer that needs an SDK of others is
-/// left out: to build that SDK takes longer than all the rest.
+/// The benchmarks break when the API changes, and are not built every day. The peer that needs an SDK of others is left out,
+/// because building that SDK takes longer than all the rest.
 fn clippy_of_bench() -> Outcome {
     let others = ["--exclude=bench-rmcp", "--exclude=minimal-rmcp"];
     let selected = [&["--workspace"], &others[..], &["--all-targets"]].concat();

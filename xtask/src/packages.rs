@@ -1,5 +1,4 @@
-//! Programs that tests need beside them, as the system has them or unpacked from its packages, since without root nothing can be
-//! installed.
+//! Programs that tests need, installed on the system or unpacked from its packages, because without root nothing can be installed.
 
 use std::{
     env, fs,
@@ -9,20 +8,20 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// What a program that only serves the machine that it is on can do without, or what every system has.
+/// The dependencies that are not unpacked: every system has them, or a program that serves only its own machine does not need them.
 const NOT_NEEDED: &[&str] = &["adduser", "iproute2", "libc6", "nginx-common"];
 
 /// The beginning of a line that says which test was left out, and why.
 pub const LEFT_OUT: &str = "left out: ";
 
-/// A program, and the packages that have it.
+/// A program, and the packages that contain it.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     name: &'static str,
-    /// Where it is, installed or within what was unpacked.
+    /// The path of the program below `/`, or below the directory of its unpacked packages.
     path: &'static str,
     packages: &'static [&'static str],
-    /// With it the program says its version, and ends.
+    /// The argument with which the program prints its version and ends.
     version: &'static str,
 }
 
@@ -43,11 +42,11 @@ pub const REDIS: Program = Program {
 };
 
 impl Program {
-    /// The program. `None` where there is none and there is no `apt-get`, which could bring it: then what needs it is
-    /// [left out](left_out).
+    /// Returns the path of the program, and unpacks its packages if it is not installed. `None` if it is missing and there is no
+    /// `apt-get` to download them: then the tests that need it are [left out](left_out).
     ///
     /// # Errors
-    /// Where it is not there, and `apt-get` is but cannot bring it.
+    /// If the program is missing, and `apt-get` is there but cannot provide it.
     pub fn bring(self) -> Result<Option<PathBuf>, String> {
         let installed = Path::new("/").join(self.path);
         let home = packages().join(self.name);
@@ -61,7 +60,7 @@ impl Program {
         if !has_apt() {
             return Ok(None);
         }
-        // Most systems have the libraries that it stands on.
+        // Most systems have the libraries that the program needs.
         let brought = match self.unpack(&home, Vec::new()) {
             Ok(()) if self.works(&unpacked) => return Ok(Some(unpacked)),
             _ => self.libraries().and_then(|it| self.unpack(&home, it)),
@@ -90,8 +89,8 @@ impl Program {
         command.status().is_ok_and(|status| status.success())
     }
 
-    /// Unpacks the packages, and leaves a script beside them that starts the program. It comes to its place as a whole: others
-    /// may be at the same.
+    /// Unpacks the packages, and leaves a script beside them that starts the program. The directory is renamed into its place as a
+    /// whole, because other processes may do the same at the same time.
     fn unpack(self, home: &Path, libraries: Vec<String>) -> Result<(), String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +99,7 @@ impl Program {
         fs::create_dir_all(&new).map_err(failed)?;
         let unpacked = self.unpack_into(&new, libraries);
         if unpacked.is_ok() {
-            // Whoever was first has the same.
+            // A directory that another process has put there meanwhile has the same content.
             let _ = fs::remove_dir_all(home);
             let _ = fs::rename(&new, home);
         }
@@ -132,7 +131,7 @@ impl Program {
         run(Command::new("chmod").arg("+x").arg(program))
     }
 
-    /// The packages that it stands on.
+    /// The packages that the program depends on.
     fn libraries(self) -> Result<Vec<String>, String> {
         let output = Command::new("apt-cache")
             .arg("depends")
@@ -148,7 +147,7 @@ impl Program {
     }
 }
 
-/// Says that a test was left out, also where the output of tests is not shown.
+/// Reports that a test was left out, even if the output of tests is not shown.
 pub fn left_out(what: &str) {
     let _ = writeln!(io::stderr(), "{LEFT_OUT}{what}");
 }
@@ -158,7 +157,7 @@ fn has_apt() -> bool {
     env::split_paths(&path).any(|directory| directory.join("apt-get").is_file())
 }
 
-/// Where what was unpacked is kept, below the root of the repository.
+/// The directory of the unpacked packages, below the root of the repository.
 fn packages() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().unwrap_or(root);

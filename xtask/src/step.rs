@@ -15,10 +15,10 @@ use std::{
 
 use xtask::packages::LEFT_OUT;
 
-/// The workspace of an extension of others.
+/// The workspace of an extension by a third party.
 pub(crate) const THIRD_PARTY: &str = "crates/oxmcp-tests/third-party";
 
-/// What failed, said for a person.
+/// The result of a step. The error says in words what failed.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The root of the repository.
@@ -27,15 +27,15 @@ pub(crate) fn root() -> PathBuf {
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
 }
 
-/// `cargo`, the one that runs us.
+/// A command of the `cargo` that runs this program.
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
     command
 }
 
-/// The same in a workspace below the root, which builds into the target directory of the root: what both have in common is built
-/// once.
+/// The same in a workspace below the root, which builds into the target directory of the root, so that common dependencies are
+/// built once.
 pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = cargo(args);
     command
@@ -44,7 +44,7 @@ pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a s
     command
 }
 
-/// Builds programs of ours that the tests start, with the features that `cargo test` has built all else with.
+/// Builds programs of ours that the tests start, with the features with which `cargo test` has built everything else.
 pub(crate) fn build(programs: &[&str]) -> Outcome {
     let mut command = cargo([
         "build",
@@ -79,7 +79,8 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     }
 }
 
-/// Runs one step that runs tests. What passes is counted and not shown, nor is what is compiled; all else is, as it comes.
+/// Runs one step that runs tests. Tests that pass are counted and not shown, and compiled packages are not shown either; all other
+/// lines are shown as they come.
 pub(crate) fn run_tests(title: &str, command: &mut Command) -> Outcome {
     headline(title);
     let shown = shown(command);
@@ -103,7 +104,7 @@ pub(crate) fn run_tests(title: &str, command: &mut Command) -> Outcome {
     });
     match child.wait() {
         Ok(status) if status.success() => {
-            // A test that was left out has passed, for its program.
+            // A test that was left out counts as passed in its test program.
             let passed = passed.saturating_sub(left_out);
             println!("{passed} tests passed, 0 failed{}", skipped(left_out));
             Ok(())
@@ -113,14 +114,14 @@ pub(crate) fn run_tests(title: &str, command: &mut Command) -> Outcome {
     }
 }
 
-/// How many tests have passed, and of how many it was said that they were left out.
+/// The number of tests that have passed, and the number of tests that were reported as left out.
 #[derive(Default)]
 struct Counts {
     passed: usize,
     left_out: usize,
 }
 
-/// Shows the lines that say more than that all is well, and counts.
+/// Shows the lines that are not routine, and counts the tests.
 fn show(output: Option<impl Read>) -> Counts {
     let lines = output
         .into_iter()
@@ -139,7 +140,7 @@ fn show(output: Option<impl Read>) -> Counts {
     counts
 }
 
-/// The end of a closing line, where something was left out.
+/// The end of a closing line, which says how many tests were skipped, if any.
 pub(crate) fn skipped(left_out: usize) -> String {
     match left_out {
         0 => String::new(),
@@ -147,7 +148,7 @@ pub(crate) fn skipped(left_out: usize) -> String {
     }
 }
 
-/// Whether a line of cargo or of a test program tells of what went as it should.
+/// Whether a line of cargo or of a test program reports only that all is well.
 fn is_routine(line: &str) -> bool {
     const CARGO: [&str; 9] = [
         "Blocking",
@@ -162,7 +163,7 @@ fn is_routine(line: &str) -> bool {
     ];
     let word = line.trim_start().split(' ').next().unwrap_or_default();
     let is_test = line.starts_with("test ") || line.starts_with("running ");
-    // One that hangs is named.
+    // A failed test is shown, and so is one that hangs.
     let is_told = line.ends_with("FAILED") || line.contains(" has been running for over ");
     line.trim().is_empty()
         || (CARGO.contains(&word) && line.starts_with(' '))
@@ -199,7 +200,7 @@ pub(crate) fn run_into(file: &Path, command: &mut Command, limit: Duration) -> O
         .ok_or_else(|| format!("it took longer than {} s", limit.as_secs()))
 }
 
-/// Waits for a process to end, and kills it when the time is up: then there is no status.
+/// Waits for a process to end. When the time is up, kills it and returns no status.
 pub(crate) fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let begin = now();
     loop {
@@ -223,7 +224,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The command as one could type it at the root of the repository, with the directory and the variables that were set for it.
+/// The command as typed at the root of the repository, with the directory and the variables that were set for it.
 pub(crate) fn shown(command: &Command) -> String {
     let root = root();
     let relative = |path: &str| {
@@ -265,10 +266,10 @@ pub(crate) fn shown(command: &Command) -> String {
     }
 }
 
-/// A part of a run: its name, and what runs it.
+/// A part of a run: its name, and the function that runs it.
 pub(crate) type Stage = (&'static str, fn() -> Outcome);
 
-/// Says which stages there are, runs all of them, and says how long each took and which failed: one run shows all that is wrong.
+/// Lists the stages, runs all of them, and reports how long each took and which failed, so that one run shows all failures.
 pub(crate) fn stages(stages: &[Stage]) -> Outcome {
     let count = stages.len();
     println!("{count} stages:");
@@ -291,7 +292,7 @@ pub(crate) fn stages(stages: &[Stage]) -> Outcome {
     all(outcomes)
 }
 
-/// Gives each of them to `run`, as many at once as there are processors: programs are started, and mostly waited for.
+/// Passes each item to `run`, as many at once as there are processors: the work is mostly to start programs and to wait for them.
 pub(crate) fn at_once<T>(
     items: impl IntoIterator<Item = T, IntoIter: Send>,
     run: impl Fn(T) + Sync,
@@ -313,7 +314,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs all of them, and fails in the end if one did: one run shows all that is wrong.
+/// Runs all steps, and fails at the end if one failed, so that one run shows all failures.
 pub(crate) fn all(steps: impl IntoIterator<Item = Outcome>) -> Outcome {
     let failures: Vec<String> = steps.into_iter().filter_map(Result::err).collect();
     if failures.is_empty() {

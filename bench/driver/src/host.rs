@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::process::{Process, Result};
 
-/// `SERVER ARGS... -- CLIENT ARGS...`: runs the client, in whose arguments `{url}` stands for where the server is.
+/// `SERVER ARGS... -- CLIENT ARGS...`: starts the server and runs the client, in whose arguments `{url}` stands for the server's
+/// URL.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let middle = words.iter().position(|word| word == "--");
     let (server, client) = words.split_at(middle.ok_or("no `--` before the client")?);

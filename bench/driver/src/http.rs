@@ -38,7 +38,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report> {
     Ok(Report::new(latencies, wall, own, served))
 }
 
-/// Opens a connection, and a session where the era has sessions.
+/// Opens a connection, and a session if the era has sessions.
 pub(crate) fn open(
     address: &str,
     era: Era,
@@ -107,7 +107,7 @@ impl Run<'_> {
     }
 }
 
-/// The connections from which something can be read.
+/// The indices of the connections from which something can be read.
 pub(crate) fn ready(connections: &[Connection]) -> Result<Vec<usize>> {
     let busy = connections
         .iter()
@@ -135,7 +135,7 @@ pub(crate) struct Connection {
     responses: Responses,
     out: Vec<u8>,
     chunk: Vec<u8>,
-    /// Whether something is expected.
+    /// Whether a response is expected.
     pub(crate) busy: bool,
 }
 
@@ -159,7 +159,7 @@ impl Connection {
         Ok(self.socket.write_all(&self.out)?)
     }
 
-    /// Reads once, and gives the response if that was the end of it.
+    /// Reads once, and returns the response if it is complete.
     fn read(&mut self) -> Result<Option<Response>> {
         self.fill()?;
         Ok(self.responses.next_response()?)
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request, and waits for all of the response.
+    /// Sends a request, and waits for the whole response.
     pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<Response> {
         self.socket.write_all(request)?;
         loop {
@@ -186,14 +186,14 @@ impl Connection {
         }
     }
 
-    /// Sends a request whose response is a stream that goes on, and waits until there is `word` in it.
+    /// Sends a request whose response is a stream that stays open, and waits until the stream contains `word`.
     pub(crate) fn open_stream(&mut self, request: &[u8], word: &str) -> Result<()> {
         self.socket.write_all(request)?;
         while !self.has_streamed(word)? {}
         Ok(())
     }
 
-    /// Reads once, and says whether there is `word` in what has come of a stream. What came up to then is dropped.
+    /// Reads once, and says whether the data of the stream that has arrived contains `word`. If so, the data up to then is dropped.
     pub(crate) fn has_streamed(&mut self, word: &str) -> Result<bool> {
         self.fill()?;
         self.responses.has_head()?;

@@ -3,17 +3,18 @@
 //!
 //! - `bench-driver stdio [secs=2] [warm=0.3] [conc=1] [calls=N] [era=2025|2026] [call=add] -- SERVER ARGS...`
 //! - `bench-driver http ...`, the same over HTTP: in ARGS `{address}` stands for the address to listen on.
-//! - `bench-driver http [era=2025|2026] work=connect -- SERVER ARGS...` opens sessions in place of calling tools, and
-//!   `work=idle:N`, `work=get:N` and `work=listen:N` keep so many open and tell the memory that one takes.
-//! - `bench-driver http work=update:N ...` calls the tool `update`, of which so many listeners hear; with `work=fanout:N` half of them
-//!   are at a second server, and `work=restore` calls a tool there in sessions that were opened at the first. What the two share is
-//!   their own affair.
-//! - `bench-driver stdio work=start -- SERVER ARGS...` starts the server and asks it who it is, again and again.
-//! - `bench-driver host SERVER ARGS... -- CLIENT ARGS...` starts a server over HTTP and runs a client, in whose ARGS
-//!   `{url}` stands for where the server is.
+//! - `bench-driver http [era=2025|2026] work=connect -- SERVER ARGS...` opens sessions instead of calling tools. `work=idle:N`,
+//!   `work=get:N` and `work=listen:N` keep N sessions open and print the memory that each takes.
+//! - `bench-driver http work=update:N ...` calls the tool `update`, of which N listeners are notified. With `work=fanout:N` half of
+//!   them are at a second server, and `work=restore` calls a tool at the second server in sessions that were opened at the first.
+//!   The servers must share their state by themselves.
+//! - `bench-driver stdio work=start -- SERVER ARGS...` starts the server and waits for the answer to the opening request, again and
+//!   again.
+//! - `bench-driver host SERVER ARGS... -- CLIENT ARGS...` starts a server over HTTP and runs a client, in whose ARGS `{url}` stands
+//!   for the server's URL.
 //! - `bench-driver pin PROGRAM ARGS...` pins itself to one CPU and becomes the program, whose children inherit it.
 //!
-//! It blocks on its pipes and sockets, so that on the CPU that it shares with the server exactly one of them runs.
+//! The driver blocks on its pipes and sockets, so that on the CPU that it shares with the server exactly one of them runs.
 
 mod host;
 mod http;

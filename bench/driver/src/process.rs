@@ -12,7 +12,7 @@ use bench_support::process_cpu;
 
 pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-/// Ends with this: a server over HTTP does not end by itself.
+/// A server process, which ends when this value is dropped: a server over HTTP does not end by itself.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
@@ -41,7 +41,7 @@ impl Process {
         process_cpu(self.0.id())
     }
 
-    /// The memory that is its own, in KiB.
+    /// The private memory of the process, in KiB.
     pub(crate) fn memory(&self) -> Result<f64> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.0.id()))?;
         let private = rollup
@@ -51,7 +51,7 @@ impl Process {
         Ok(private.sum())
     }
 
-    /// Asks it to end, so that those who watch it can write down what they saw.
+    /// Asks the process to end, so that a program that watches it can write its results.
     pub(crate) fn stop(mut self) -> Result<()> {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.0.id())?);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;

@@ -9,7 +9,7 @@ use crate::{
     process::{Process, Result},
 };
 
-/// What a request to listen is answered with at first.
+/// The first message in the answer to a request to listen.
 pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Opens sessions, each on a connection of its own, and ends them again.
@@ -82,7 +82,7 @@ pub(crate) fn restore(options: &Options) -> Result<Report> {
 
 /// Holds sessions open, each on a connection of its own, and returns what one takes of the server's memory, in KiB.
 pub(crate) fn hold(options: &Options, held: Held, count: usize) -> Result<f64> {
-    /// So that what the server needs once is there before.
+    /// The number of sessions that are opened before the measurement, so that one-time allocations of the server do not count.
     const BEFORE: usize = 50;
     let (server, address) = Process::start(&options.server)?;
     let mut kept = Vec::with_capacity(BEFORE + count);
@@ -119,7 +119,7 @@ fn open_one(address: &str, era: Era, held: Held) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Appends a request to listen, with these members of its filter.
+/// Appends a request to listen with these members of the filter.
 pub(crate) fn listen(requests: &Requests, filter: &str, out: &mut Vec<u8>) {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{{filter}}},"_meta":{{{}}}}}}}"#,

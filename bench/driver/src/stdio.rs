@@ -23,7 +23,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report> {
     Ok(Report::new(latencies, wall, own, served))
 }
 
-/// Starts the server again and again, and counts what it has used when it has answered for the first time.
+/// Starts the server again and again, and counts the CPU time that it has used by its first answer.
 pub(crate) fn start(options: &Options) -> Result<Report> {
     let (begun, mut latencies) = (Instant::now(), Latencies::default());
     let (own_before, mut served) = (own_cpu(), Duration::ZERO);

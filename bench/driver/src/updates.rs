@@ -1,4 +1,4 @@
-//! Updates: a tool that is called, and all those who hear of what it has changed.
+//! Updates: calls of a tool that changes a resource, and the notifications to all listeners.
 
 use std::{
     io,
@@ -13,14 +13,14 @@ use crate::{
     sessions::{ACKNOWLEDGED, listen},
 };
 
-/// What `update` changes.
+/// The URI of the resource that `update` changes.
 const WATCHED: &str = "bench://watched";
 
-/// What the listeners hear, each once.
+/// The notification that each listener receives once per update.
 const UPDATED: &str = "notifications/resources/updated";
 
-/// Calls `update` at the first of so many servers, again and again; a call is over when all the listeners of all of them have heard
-/// of it.
+/// Calls `update` at the first of `servers` servers, again and again. A call is over when all listeners at all servers have
+/// received the notification.
 pub(crate) fn measure(options: &Options, servers: usize, count: usize) -> Result<Report> {
     let started = (0..servers).map(|_| Process::start(&options.server));
     let (servers, addresses): (Vec<_>, Vec<_>) =
@@ -31,7 +31,7 @@ pub(crate) fn measure(options: &Options, servers: usize, count: usize) -> Result
     }
     let first = addresses.first().ok_or("no server")?;
     let mut updates = Updates::new(first, options.era, listeners)?;
-    // What is done once for each listener is done by the first update.
+    // The first update also does the work that is done once for each listener.
     updates.update()?;
     let cpu = || -> Result<Duration> {
         let each = servers.iter().map(Process::cpu);

@@ -26,7 +26,7 @@ fn request(id: i64, method: &str, mut params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// All that the server says to one request.
+/// All messages of the server in answer to one request.
 fn said(method: &str, params: Value) -> Vec<Value> {
     said_with("tools=plain", method, params)
 }
@@ -122,7 +122,7 @@ fn the_sets_of_tools_are_what_the_cells_say() {
     assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
 
-/// The line that the client prints.
+/// The line that the client prints, parsed.
 fn measured(options: &[&str]) -> Value {
     let mut command = Command::new(CLIENT);
     command

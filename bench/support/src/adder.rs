@@ -1,11 +1,11 @@
-//! A task that adds for the others, so that a tool has something to wait for.
+//! A task that adds numbers for tools, so that a tool can wait for another task.
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Two numbers, and where to send their sum.
+/// Two numbers, and the channel for their sum.
 type Question = (i64, i64, oneshot::Sender<i64>);
 
-/// The way to the task that adds.
+/// A handle to the task that adds.
 #[derive(Clone, Debug)]
 pub struct Adder(mpsc::Sender<Question>);
 
@@ -23,7 +23,7 @@ impl Adder {
         Self(ask)
     }
 
-    /// Asks the task, and waits for the sum. `None` when the runtime ends.
+    /// Asks the task, and waits for the sum. `None` if the runtime ends.
     pub async fn add(&self, a: i64, b: i64) -> Option<i64> {
         let (answer, answered) = oneshot::channel();
         self.0.send((a, b, answer)).await.ok()?;

@@ -6,17 +6,17 @@ use serde::Deserialize;
 
 use crate::{Era, order};
 
-/// How many tools every server of the benchmark has: `add`, `echo`, `stream` and a hundred dummies.
+/// The number of tools that every server of the benchmark has: `add`, `echo`, `stream` and a hundred dummies.
 pub const TOOLS: usize = 103;
 
-/// One request of the benchmark, as often as it is repeated.
+/// The request that a run of the benchmark repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// `tools/call` of `add`, with other numbers each time.
     Add,
-    /// `tools/call` of `echo`, with a text that takes some escaping, as prose does.
+    /// `tools/call` of `echo`, with a text that needs some escaping, like prose.
     Echo {
-        /// The text, and what it looks like as a JSON string.
+        /// The text.
         text: String,
         /// The text as a JSON string, quotes included.
         json: String,
@@ -25,9 +25,9 @@ pub enum Call {
     Quote(String),
     /// `tools/call` of `wait`, which another task answers.
     Wait,
-    /// `tools/list`, which has so many tools.
+    /// `tools/list`, with this number of tools in the result.
     List(usize),
-    /// `tools/call` of `stream`, which answers with this many progress notifications first.
+    /// `tools/call` of `stream`, which sends this many progress notifications before the answer.
     Progress(u64),
 }
 
@@ -82,7 +82,7 @@ impl Call {
         }
     }
 
-    /// The tool that is called, if one is.
+    /// The name of the called tool, if the request calls one.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
         match self {
@@ -98,7 +98,7 @@ impl Call {
     /// Checks the `result` of the request with this id.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the first problem of the result.
     pub fn check(&self, id: u64, result: &str) -> Result<(), String> {
         match self {
             Self::List(tools) => return check_list(*tools, result),
@@ -130,7 +130,7 @@ impl Call {
     }
 }
 
-/// Text as people write it: mostly letters, now and then something to escape.
+/// Typical prose: mostly letters, with an occasional character that needs escaping.
 const PROSE: &str = "It was said that \"every tool answers\", and so it was written down.\nThen the \
      next line began, a little longer than the first one, and it told of paths like C:\\temp and of \
      caf\u{e9}s.\n";

@@ -13,9 +13,9 @@ pub fn own_cpu() -> Duration {
         .unwrap_or_default()
 }
 
-/// The CPU time that the living children of this process have used; zero where the system does not tell.
+/// The CPU time that the living children of this process have used; zero if the system does not provide it.
 ///
-/// For a client whose SDK starts the server and keeps its process id to itself.
+/// For a client whose SDK starts the server and does not expose its process id.
 #[must_use]
 pub fn children_cpu() -> Duration {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -33,14 +33,14 @@ fn parent(pid: u32) -> Option<u32> {
 
 /// The CPU time that the living threads of another process have used.
 ///
-/// The scheduler's statistics count nanoseconds, where `/proc/PID/stat` counts ticks of ten milliseconds.
+/// The scheduler's statistics count nanoseconds, whereas `/proc/PID/stat` counts ticks of ten milliseconds.
 ///
 /// # Errors
-/// When the process is gone, or the kernel keeps no such statistics.
+/// If the process is gone, or the kernel keeps no such statistics.
 pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may end between the listing and the reading: what it used is lost to the sum, as it is to `stat`.
+        // A thread may end between the listing and the reading. Its time is then missing from the sum, as it is in `stat`.
         let Ok(statistics) = fs::read_to_string(thread?.path().join("schedstat")) else {
             continue;
         };
@@ -54,10 +54,10 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// Longer than any measurement takes.
+/// A time limit that is longer than any measurement.
 pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Ends this process after a time: a peer that loses an answer must not stop the benchmark for good.
+/// Ends this process after a time, so that a peer that loses an answer does not block the benchmark forever.
 pub fn give_up_after(time: Duration) {
     thread::spawn(move || {
         thread::sleep(time);

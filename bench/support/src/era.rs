@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The two ways in which MCP has been spoken.
+/// The two ways in which MCP is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// A session opened by `initialize`, at revision 2025-11-25.
@@ -41,7 +41,7 @@ impl Era {
         }
     }
 
-    /// What follows the answer to [`opening`](Self::opening).
+    /// The message that follows the answer to [`opening`](Self::opening).
     #[must_use]
     pub fn confirmation(self) -> &'static str {
         match self {

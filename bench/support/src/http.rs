@@ -1,24 +1,24 @@
-//! HTTP/1.1 for the driver: requests as text, responses out of bytes.
+//! HTTP/1.1 for the driver: a writer of requests and a parser of responses.
 
 use std::ops::Range;
 
 use crate::{Call, Era};
 
-/// How requests are written: to which host, in which era, and in which session.
+/// A writer of requests for one host, era and session.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// The `Host`, with its port.
+    /// The `Host` header, with the port.
     pub host: String,
-    /// How to speak.
+    /// The era in which requests are written.
     pub era: Era,
-    /// The `Mcp-Session-Id`, once there is a session.
+    /// The `Mcp-Session-Id` header, once there is a session.
     pub session: Option<String>,
-    /// The `Authorization`.
+    /// The `Authorization` header.
     pub authorization: Option<&'static str>,
 }
 
 impl Requests {
-    /// Requests before there is a session.
+    /// A writer of requests, before there is a session.
     #[must_use]
     pub fn new(host: impl Into<String>, era: Era) -> Self {
         Self {
@@ -29,12 +29,12 @@ impl Requests {
         }
     }
 
-    /// Appends a POST with the call that the body holds.
+    /// Appends a POST with the call whose message is `body`.
     pub fn call(&self, call: &Call, body: &[u8], out: &mut Vec<u8>) {
         self.post(call.method(), call.name(), body, out);
     }
 
-    /// Appends a POST with a message; the method and the name are those that it has.
+    /// Appends a POST with a message. `method` and `name` are those of the message.
     pub fn post(&self, method: &str, name: Option<&str>, body: &[u8], out: &mut Vec<u8>) {
         let body = body.trim_ascii_end();
         self.start("POST", "application/json, text/event-stream", out);
@@ -80,11 +80,11 @@ fn put(out: &mut Vec<u8>, words: &[&str]) {
     }
 }
 
-/// The responses of a connection, out of the bytes as they come.
+/// A parser of the responses of a connection, which is fed with bytes as they arrive.
 #[derive(Debug, Default)]
 pub struct Responses {
     buffer: Vec<u8>,
-    /// Before this, everything is done with.
+    /// The bytes of `buffer` before this index are consumed.
     start: usize,
     current: Option<Response>,
 }
@@ -92,27 +92,27 @@ pub struct Responses {
 /// A response.
 #[derive(Debug)]
 pub struct Response {
-    /// The status.
+    /// The status code.
     pub status: u16,
     /// The head, in lower case.
     head: String,
     body: Vec<u8>,
-    /// What is still to come; `None` is a body in chunks.
+    /// The remaining length of the body; `None` for a chunked body.
     length: Option<usize>,
 }
 
 impl Responses {
-    /// Where to append what was read.
+    /// The buffer to which received bytes are appended.
     pub fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.start);
         self.start = 0;
         &mut self.buffer
     }
 
-    /// The next response, once all of it is there.
+    /// The next response, once it is complete.
     ///
     /// # Errors
-    /// When that is no HTTP.
+    /// If the bytes are not HTTP.
     pub fn next_response(&mut self) -> Result<Option<Response>, String> {
         if !self.has_head()? {
             return Ok(None);
@@ -133,10 +133,10 @@ impl Responses {
         Ok(None)
     }
 
-    /// Whether the head of the next response is there, whatever its body does.
+    /// Whether the head of the next response is complete, even if its body is not.
     ///
     /// # Errors
-    /// When that is no HTTP.
+    /// If the bytes are not HTTP.
     pub fn has_head(&mut self) -> Result<bool, String> {
         if self.current.is_some() {
             return Ok(true);
@@ -151,25 +151,25 @@ impl Responses {
         Ok(true)
     }
 
-    /// The head that is there already, and what has come of the body.
+    /// The response whose head is complete, and the bytes of the body that have arrived.
     #[must_use]
     pub fn so_far(&self) -> Option<(&Response, &[u8])> {
         let rest = self.bytes(self.start..self.buffer.len());
         self.current.as_ref().map(|response| (response, rest))
     }
 
-    /// Drops what has come of the body.
+    /// Drops the bytes of the body that have arrived.
     pub fn forget(&mut self) {
         self.start = self.buffer.len();
     }
 
-    /// Takes so many bytes, if they are there.
+    /// Takes `length` bytes, if they are there.
     fn take(&mut self, length: usize) -> Option<Range<usize>> {
         let end = self.start + length;
         (end <= self.buffer.len()).then(|| std::mem::replace(&mut self.start, end)..end)
     }
 
-    /// Takes whole chunks; `None` until the last one was there.
+    /// Takes complete chunks; `None` until the last chunk was taken.
     fn chunks(&mut self, body: &mut Vec<u8>) -> Result<Option<()>, String> {
         loop {
             let fresh = self.bytes(self.start..self.buffer.len());
@@ -220,10 +220,10 @@ impl Response {
         })
     }
 
-    /// The messages in it: one, or those of the events.
+    /// The messages in the body: one, or one for each event.
     ///
     /// # Errors
-    /// When the status is none of success.
+    /// If the status is not one of success.
     pub fn messages(&self) -> Result<Vec<&[u8]>, String> {
         if !(200..300).contains(&self.status) {
             let body = String::from_utf8_lossy(&self.body);

@@ -1,8 +1,7 @@
-//! The shared half of the benchmark's drivers and clients: messages, their checks, the clock and
-//! the report.
+//! The shared part of the benchmark's drivers and clients: messages, their checks, the clock and the report.
 //!
-//! Nothing here does I/O with a server: [`Load`] decides what to send next and judges what came back, and the caller
-//! moves the bytes, blocking or not. All drivers thus put the same load on a server.
+//! This crate does no I/O with a server: [`Load`] decides what to send next and judges the answers, and the caller moves the bytes,
+//! blocking or not. All drivers thus put the same load on a server.
 
 mod adder;
 mod call;

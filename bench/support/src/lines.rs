@@ -1,17 +1,17 @@
 //! A buffer of lines.
 
-/// A buffer that is filled with bytes and emptied line by line, with no pass over a byte more than needed.
+/// A buffer that is filled with bytes and emptied line by line, and scans each byte only once.
 #[derive(Debug, Default)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Before this, everything was handed out.
+    /// The bytes of `buffer` before this index were returned.
     start: usize,
-    /// Between `start` and this there is no newline.
+    /// The index up to which there is no newline after `start`.
     scanned: usize,
 }
 
 impl Lines {
-    /// Where to append what was read: with room for at least as much as a pipe holds.
+    /// The buffer to which received bytes are appended, with room for at least the contents of a pipe.
     pub fn room(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -22,7 +22,7 @@ impl Lines {
         &mut self.buffer
     }
 
-    /// The next whole line, without its newline.
+    /// The next complete line, without its newline.
     pub fn next_line(&mut self) -> Option<&[u8]> {
         let fresh = self.buffer.get(self.scanned..)?;
         let Some(index) = memchr::memchr(b'\n', fresh) else {

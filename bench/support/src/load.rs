@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 use crate::{Call, Era, Latencies};
 
-/// How long a part of a run goes on.
+/// The length of a part of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Phase {
     /// Calls begin until this time is over.
     Time(Duration),
-    /// So many calls.
+    /// This number of calls.
     Calls(u64),
 }
 
 impl Phase {
-    /// Whether one more call begins, after so much time and so many calls.
+    /// Whether another call begins, after this time and this number of calls.
     #[must_use]
     pub fn goes_on(self, elapsed: Duration, started: u64) -> bool {
         match self {
@@ -29,8 +29,8 @@ impl Phase {
 
 /// The load on a server: keeps a number of calls in flight, and judges the answers.
 ///
-/// The caller starts a phase, writes what was put into its buffer, gives every line that the server writes to
-/// [`receive`](Self::receive), and goes on so until the phase [is over](Self::is_idle).
+/// The caller starts a phase, writes the contents of the buffer, passes every line from the server to [`receive`](Self::receive),
+/// and continues until the phase [is over](Self::is_idle).
 #[derive(Debug)]
 pub struct Load {
     call: Call,
@@ -97,10 +97,10 @@ impl Load {
         }
     }
 
-    /// Judges a line from the server, and appends the call that follows to `out`.
+    /// Checks a line from the server, and appends the next call to `out`.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// Describes the problem of the line.
     pub fn receive(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         let message: Message<'_> =
             serde_json::from_slice(line).map_err(|e| wrong(&e.to_string(), line))?;
@@ -121,13 +121,13 @@ impl Load {
         .map_err(|e| wrong(&e, line))
     }
 
-    /// Whether everything that was asked is answered.
+    /// Whether all calls are answered.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
     }
 
-    /// The calls of the phase, and how long it took.
+    /// The latencies of the calls of the phase, and its duration.
     #[must_use]
     pub fn end(&mut self) -> (Latencies, Duration) {
         (std::mem::take(&mut self.latencies), self.begun.elapsed())
@@ -216,7 +216,7 @@ mod tests {
         )
     }
 
-    /// Gives the lines to a load of one call, and says whether it was content with all of them.
+    /// Passes the lines to a load of one call, and returns whether it accepted all of them.
     fn judge(call: Call, lines: &[String]) -> bool {
         let mut load = begun(call);
         lines

@@ -9,33 +9,33 @@ use crate::{Call, Era, Phase, token::BEARER};
 /// [call=add] [work=connect] [auth=none|bearer] [rt=multi|current]`.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the two reach each other.
+    /// The transport between the client and the server.
     pub transport: Transport,
-    /// How long to measure; `calls` goes before it.
+    /// The duration of the measurement; `calls` takes precedence.
     pub secs: Duration,
-    /// How long to run before that.
+    /// The duration of the warm-up.
     pub warm: Duration,
-    /// How many calls are kept in flight.
+    /// The number of calls that are kept in flight.
     pub conc: usize,
-    /// Measure so many calls, in place of a time.
+    /// The number of calls to measure, instead of a duration.
     pub calls: Option<u64>,
-    /// How to speak.
+    /// The era in which MCP is spoken.
     pub era: Era,
-    /// What to do.
+    /// The work of a driver.
     pub work: Work,
-    /// What to call.
+    /// The call that is repeated.
     pub call: Call,
-    /// The `Authorization` of a driver's requests over HTTP.
+    /// The `Authorization` header of a driver's requests over HTTP.
     pub authorization: Option<&'static str>,
     /// The runtime of a client that has one.
     pub runtime: Runtime,
-    /// The program and arguments of the server, if it is to be started.
+    /// The program and arguments of the server, if this process starts it.
     pub server: Vec<String>,
-    /// Where the server is, if it runs.
+    /// The URL of the server, if it runs already.
     pub url: Option<String>,
 }
 
-/// How a client and a server reach each other.
+/// The transport between a client and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// The client starts the server.
@@ -44,16 +44,16 @@ pub enum Transport {
     Http,
 }
 
-/// What a driver does.
+/// The work of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Calls tools.
     Calls,
     /// Opens sessions, each on a connection of its own.
     Connect,
-    /// Keeps so many sessions open.
+    /// Keeps this number of sessions open.
     Hold(Held, usize),
-    /// Calls `update`, of which so many listeners hear.
+    /// Calls `update`, of which this number of listeners are notified.
     Update(usize),
     /// The same with two servers, each of which has half of the listeners.
     FanOut(usize),
@@ -63,12 +63,12 @@ pub enum Work {
     Start,
 }
 
-/// What is kept open.
+/// The connection that is kept open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// A session and its connection, on which nothing goes on.
+    /// An idle session and its connection.
     Idle,
-    /// The stream of a session.
+    /// The GET stream of a session.
     Get,
     /// A modern subscription to the list of tools.
     Listen,
@@ -102,9 +102,9 @@ impl FromStr for Work {
 /// The flavours of a tokio runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
-    /// What `#[tokio::main]` gives.
+    /// The multi-threaded runtime, as made by `#[tokio::main]`.
     Multi,
-    /// One thread.
+    /// The runtime with a single thread.
     Current,
 }
 
@@ -112,7 +112,7 @@ impl Options {
     /// Reads the arguments of this process.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Describes the first wrong argument.
     pub fn from_env(default_runtime: Runtime) -> Result<Self, String> {
         Self::parse(std::env::args().skip(1), default_runtime)
     }
@@ -179,13 +179,13 @@ impl Options {
         }
     }
 
-    /// What to run before measuring, if anything.
+    /// The warm-up phase before the measurement.
     #[must_use]
     pub fn warm_up(&self) -> Phase {
         Phase::Time(self.warm)
     }
 
-    /// What to measure.
+    /// The measured phase.
     #[must_use]
     pub fn measured(&self) -> Phase {
         self.calls.map_or(Phase::Time(self.secs), Phase::Calls)

@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-/// How many lines an order has.
+/// The number of lines of an order.
 const ORDER_LINES: usize = 16;
 
-/// Defines the types of the tool `quote` and what it computes, in a crate that has `serde`: the arguments are `Order`, with
-/// the derive for schemas that is named, and the result of `Order::quote` is `Quote`.
+/// Defines the types of the tool `quote` and its computation, in a crate that has `serde`: the arguments are `Order`, with the
+/// derive for schemas that is passed to the macro, and the result of `Order::quote` is `Quote`.
 ///
-/// Servers on SDKs share them, so that all serve the same schema; the raw server has its own.
+/// Servers on SDKs share these types, so that all serve the same schema; the raw server has its own.
 #[macro_export]
 macro_rules! order_types {
     ($($schema:tt)+) => {
@@ -128,7 +128,7 @@ macro_rules! order_types {
         }
 
         impl Order {
-            /// What it costs.
+            /// Computes the cost of the order.
             #[must_use]
             pub fn quote(self) -> Quote {
                 let percent = 100 - i64::from(self.discount.unwrap_or_default());
@@ -209,7 +209,7 @@ fn price(index: usize) -> i64 {
     1999 + index as i64 * 321
 }
 
-/// What the order costs with tax, in cents.
+/// The cost of the order with tax, in cents.
 fn total() -> i64 {
     let nets = (0..ORDER_LINES).map(|index| price(index) * quantity(index) * 95 / 100);
     nets.map(|net| net + net * 19 / 100).sum()
@@ -229,7 +229,7 @@ struct Block<'a> {
     text: std::borrow::Cow<'a, str>,
 }
 
-/// What has to be right in the structured content, and in the text that repeats it.
+/// The members of the structured content that are checked, also in the text that repeats it.
 #[derive(Deserialize, PartialEq)]
 struct Quote {
     reference: String,

@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a driver or client prints: one line of JSON.
+/// The report of a driver or client: one line of JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The calls answered in the measured window.
     pub calls: u64,
-    /// How long the window was.
+    /// The duration of the window, in seconds.
     pub seconds: f64,
-    /// The calls in a second.
+    /// The number of calls per second.
     pub calls_per_second: f64,
     /// Half of the calls took at most this many microseconds.
     pub p50_us: f64,
     /// All but one in a hundred of the calls took at most this many microseconds.
     pub p99_us: f64,
-    /// The CPU time that the process that prints this used in the window.
+    /// The CPU time, in seconds, that the reporting process used in the window.
     pub cpu_seconds: f64,
-    /// The CPU time that the server used in the window.
+    /// The CPU time, in seconds, that the server used in the window.
     pub server_cpu_seconds: f64,
 }
 
 impl Report {
-    /// Sums up a window.
+    /// Summarizes a window.
     #[must_use]
     pub fn new(
         latencies: Latencies,
@@ -52,17 +52,17 @@ impl Report {
     }
 }
 
-/// How long each call took.
+/// The latency of each call.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies(Vec<Duration>);
 
 impl Latencies {
-    /// Adds one call.
+    /// Adds the latency of one call.
     pub fn push(&mut self, latency: Duration) {
         self.0.push(latency);
     }
 
-    /// Adds the calls of another.
+    /// Adds the latencies of `other`.
     pub fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }

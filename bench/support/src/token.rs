@@ -1,6 +1,6 @@
-//! The access token of the protected cell, and what its server needs to know of it. It is good until the year 2100.
+//! The access token of the protected cell, and the data that its server needs to verify it. It is valid until the year 2100.
 
-/// The `Authorization` of the driver: a JSON Web Token, signed by [`KEYS`], for [`RESOURCE`].
+/// The `Authorization` header of the driver: a JSON Web Token, signed by one of [`KEYS`], for [`RESOURCE`].
 pub(crate) const BEARER: &str = concat!(
     "Bearer ",
     "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6ImJlbmNoIn0",

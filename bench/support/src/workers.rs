@@ -15,8 +15,8 @@ use crate::{
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// The `main` of a client that is written on an SDK: reads the options, runs `measure` on the runtime that they name,
-/// and prints the report.
+/// The `main` of a client that is written on an SDK: reads the options, runs `measure` on the selected runtime, and prints the
+/// report.
 pub fn client<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -> ExitCode {
     match run(measure) {
         Ok(report) => {
@@ -43,10 +43,10 @@ fn run<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -
     builder.enable_all().build()?.block_on(measure(options))
 }
 
-/// Warms up, then measures: `worker` calls `add` again and again, as one of `conc` tasks that do so.
+/// Warms up, then measures: `worker` calls `add` again and again, as one of `conc` concurrent tasks.
 ///
 /// # Errors
-/// The first error of a call, or that a sum is wrong.
+/// Returns the first error of a call, or an error if a sum is wrong.
 pub async fn keep_in_flight<F>(options: &Options, worker: impl Fn(Worker) -> F) -> Result<Report>
 where
     F: Future<Output = Result<Worker>> + Send + 'static,
@@ -90,23 +90,23 @@ where
     Ok((all, begun.elapsed()))
 }
 
-/// One of the tasks that call `add`. It takes a [`next`](Self::next) number, has the sum of it and 7
-/// [judged](Self::answered), and so on until there is none; then it gives the worker back.
+/// One of the tasks that call `add`. It takes the [`next`](Self::next) number, has the sum of that number and 7
+/// [checked](Self::answered), and repeats this until there is no next number; then it returns the worker.
 #[derive(Debug)]
 pub struct Worker {
     phase: Phase,
     begun: Instant,
-    /// How many there are: each takes every so many-th number.
+    /// The number of workers, by which the numbers of each worker are spaced.
     workers: u64,
     call: u64,
     next: u64,
-    /// When it began, which is when the one before was answered.
+    /// The start of the current call, which is the time of the previous answer.
     since: Instant,
     latencies: Latencies,
 }
 
 impl Worker {
-    /// What to add 7 to. `None` where the phase is over.
+    /// The next number, to which the task adds 7. `None` if the phase is over.
     #[expect(
         clippy::should_implement_trait,
         reason = "each number is followed by an answer"
@@ -118,10 +118,10 @@ impl Worker {
         self.phase.goes_on(elapsed, self.call).then_some(self.call)
     }
 
-    /// Notes an answer.
+    /// Checks an answer and records its latency.
     ///
     /// # Errors
-    /// That the sum is wrong.
+    /// If the sum is wrong.
     pub fn answered(&mut self, sum: &str) -> Result<()> {
         if sum.parse() != Ok(self.call + 7) {
             return Err(format!("{} + 7 is not {sum}", self.call).into());

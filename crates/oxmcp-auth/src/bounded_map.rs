@@ -1,15 +1,15 @@
-//! [`BoundedMap`]: a map that keeps a number of entries at most, the oldest of which give way to new ones.
+//! [`BoundedMap`]: a map of bounded size, which evicts its oldest entries.
 
 use std::{
     collections::{HashMap, VecDeque},
     hash::Hash,
 };
 
-/// A map that keeps a number of entries at most: beyond it each new one takes the place of the oldest.
+/// A map of at most `max` entries: when it is full, each new entry evicts the oldest.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<K, V> {
     entries: HashMap<K, V>,
-    /// The keys of all entries, in the order in which they came.
+    /// The keys of all entries, in the order of insertion.
     order: VecDeque<K>,
     max: usize,
 }
@@ -31,7 +31,7 @@ impl<K: Copy + Eq + Hash, V> BoundedMap<K, V> {
         self.entries.contains_key(key)
     }
 
-    /// Sets the value of a key, which keeps its age where it was there before.
+    /// Sets the value of a key. A key that is present already keeps its age.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.entries.insert(key, value).is_some() {
             return;
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash, V> BoundedMap<K, V> {
         self.order.push_back(key);
     }
 
-    /// The entry that came first.
+    /// The value of the oldest entry.
     pub(crate) fn oldest(&self) -> Option<&V> {
         self.entries.get(self.order.front()?)
     }

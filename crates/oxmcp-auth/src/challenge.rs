@@ -6,16 +6,16 @@ use http::{HeaderMap, HeaderValue, header::WWW_AUTHENTICATE};
 
 use crate::scope::ScopeSet;
 
-/// Bytes of one header that are read.
+/// The most bytes of one header that are read.
 const MAX_HEADER: usize = 8192;
-/// Headers that are read.
+/// The most headers that are read.
 const MAX_HEADERS: usize = 16;
-/// Challenges that are kept.
+/// The most challenges that are kept.
 const MAX_CHALLENGES: usize = 32;
-/// Parameters of a challenge that are kept.
+/// The most parameters of a challenge that are kept.
 const MAX_PARAMETERS: usize = 32;
 
-/// What a server asks for when it refuses a request: a scheme such as `Bearer` or `DPoP`, and parameters.
+/// A challenge in the response to a refused request: a scheme such as `Bearer` or `DPoP`, and parameters.
 ///
 /// ```
 /// use oxmcp_auth::Challenge;
@@ -65,8 +65,8 @@ impl Challenge {
         self
     }
 
-    /// The challenges of all `WWW-Authenticate` headers, in their order. What cannot be read is left out, with what comes
-    /// after it in the same header: a server that writes badly is still answered.
+    /// The challenges of all `WWW-Authenticate` headers, in their order. The unreadable part of a header and the rest of that
+    /// header are left out, so that clients can still respond to servers that send malformed headers.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Vec<Self> {
         let mut challenges = Vec::new();
@@ -80,8 +80,8 @@ impl Challenge {
         challenges
     }
 
-    /// The challenge among several that an OAuth client answers: `DPoP` if it prefers that, else `Bearer`, else the other
-    /// of the two.
+    /// Chooses the challenge to which an OAuth client responds: `DPoP` if `prefer_dpop` is set, else `Bearer`; the other of
+    /// the two if there is none of the first.
     #[must_use]
     pub fn for_oauth(challenges: &[Self], prefer_dpop: bool) -> Option<&Self> {
         let of = |scheme: &str| challenges.iter().find(|it| it.is(scheme));
@@ -92,19 +92,19 @@ impl Challenge {
         }
     }
 
-    /// The scheme, as it was written.
+    /// The scheme, in the case in which it was written.
     #[must_use]
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Whether the scheme is that one, in any case.
+    /// Whether the challenge is of this scheme, in any case.
     #[must_use]
     pub fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// The first parameter of a name, in any case.
+    /// The value of the first parameter with this name, in any case.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let mut all = self.parameters.iter();
@@ -124,7 +124,7 @@ impl Challenge {
         self.parameter("resource_metadata")
     }
 
-    /// The scopes that the request needs, if the challenge says them.
+    /// The scopes that the request needs, if the challenge names them.
     #[must_use]
     pub fn scope(&self) -> Option<ScopeSet> {
         self.parameter("scope").map(ScopeSet::parse)
@@ -133,14 +133,14 @@ impl Challenge {
     /// The challenge as the value of a header.
     #[must_use]
     pub fn to_header_value(&self) -> HeaderValue {
-        // `Display` writes visible ASCII and spaces alone.
+        // `Display` writes only visible ASCII and spaces.
         HeaderValue::from_str(&self.to_string())
             .unwrap_or_else(|_| HeaderValue::from_static("Bearer"))
     }
 }
 
 impl fmt::Display for Challenge {
-    /// The challenge as it stands in a header.
+    /// Writes the challenge as the value of a header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_token(f, &self.scheme)?;
         for (i, (name, value)) in self.parameters.iter().enumerate() {
@@ -170,7 +170,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What of a header is still to be read.
+/// A parser of one header, which holds the rest that is still to be read.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a parameter, if `=` comes next; `None` within, if it cannot be read.
+    /// The value of a parameter, if `=` comes next; `Some(None)` if the value cannot be read.
     fn value(&mut self) -> Option<Option<String>> {
         let before = self.rest;
         self.spaces();
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Some(self.quoted());
         }
-        // URLs without quotes are not tokens, and are sent all the same.
+        // Unquoted URLs are not tokens, but some servers send them.
         let value = self.take_while(|byte| byte.is_ascii_graphic() && byte != b',' && byte != b'"');
         Some((!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned()))
     }
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What `Negotiate` and its like have instead of parameters.
+    /// Skips the `token68` that schemes such as `Negotiate` have instead of parameters.
     fn skip_token68(&mut self) {
         let before = self.rest;
         self.spaces();
@@ -311,7 +311,7 @@ mod tests {
                 ],
             ),
             ("Bearer a=\"1\" b=\"2\"", &["Bearer a=\"1\", b=\"2\""]),
-            // What cannot be read ends the header, and what was read before stays.
+            // An unreadable part ends the header, and the parts before it are kept.
             ("Bearer a=\"1\", b=\"2", &["Bearer a=\"1\""]),
             ("Bearer a=\"1\", b=", &["Bearer a=\"1\""]),
             ("Bearer a=\"1\", {json}", &["Bearer a=\"1\""]),

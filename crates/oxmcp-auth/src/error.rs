@@ -1,37 +1,37 @@
-//! Error of a step of authorization.
+//! Errors of authorization steps.
 
 use std::{error::Error, fmt};
 
-/// Result of a step of authorization.
+/// The result of an authorization step.
 pub(crate) type Result<T, E = AuthError> = std::result::Result<T, E>;
 
-/// Kind of an [`AuthError`]: who can mend it.
+/// The kind of an [`AuthError`], by the party that can fix it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AuthErrorKind {
-    /// What this program was configured with cannot be used.
+    /// The configuration of this program cannot be used.
     Configuration,
-    /// A peer sent what cannot be read.
+    /// A peer sent data that cannot be parsed.
     Malformed,
-    /// A peer sent more than the bounds of this crate.
+    /// A peer sent more data than the bounds of this crate allow.
     Limit,
-    /// What a peer sent can be read, but must not be trusted: another issuer, another resource, an address that must not
-    /// be asked, an answer to another request.
+    /// The data that a peer sent can be parsed, but must not be trusted: it is of another issuer or resource, names a URL to
+    /// which no request may be sent, or is the response to another request.
     Untrusted,
-    /// A peer said no. [`AuthError::oauth_error`] is its code, where it gave one.
+    /// A peer refused the request. [`AuthError::oauth_error`] is its error code, if it sent one.
     Refused,
-    /// A peer cannot answer now: its own error, or too many requests. What it was asked may be asked again later.
+    /// A peer cannot answer now, because of an error of its own or too many requests. The request may be sent again later.
     Unavailable,
-    /// What is needed, the peer does not offer.
+    /// The peer does not support a feature that is needed.
     Unsupported,
     /// A token or proof is not valid: forged, expired, for another server, or of another kind.
     InvalidToken,
-    /// A person has to log in, or to agree, and nobody can be asked.
+    /// A user has to log in or to consent, and there is no user to ask.
     InteractionRequired,
 }
 
-/// Reason why a step of authorization failed. The sentence says what is wrong and what to do; it never holds a token, a
-/// code or a secret.
+/// The reason why an authorization step failed. The message says what is wrong and what to do; it never holds a token, a code
+/// or a secret.
 ///
 /// ```
 /// use oxmcp_auth::{AuthErrorKind, UrlRules};
@@ -60,7 +60,7 @@ impl AuthError {
         Self::new(AuthErrorKind::Configuration, message)
     }
 
-    /// A person has to log in, or to agree, and nobody can be asked: for logins of one's own.
+    /// The error of custom logins if a user has to log in or to consent, and there is no user to ask.
     #[must_use]
     pub fn interaction_required(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InteractionRequired, message)
@@ -78,7 +78,7 @@ impl AuthError {
         Self::new(AuthErrorKind::Untrusted, message)
     }
 
-    /// A refusal with the code that the peer gave, such as `invalid_grant`.
+    /// A refusal with the error code that the peer sent, such as `invalid_grant`.
     pub(crate) fn refused(message: impl Into<String>, oauth_error: Option<&str>) -> Self {
         Self {
             oauth_error: oauth_error.map(str::to_owned),
@@ -90,37 +90,37 @@ impl AuthError {
         Self::new(AuthErrorKind::Unsupported, message)
     }
 
-    /// Something cannot be found out for now: for verifiers of one's own.
+    /// The error of custom verifiers if the validity of a token cannot be determined for now.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Unavailable, message)
     }
 
-    /// A token or proof is not valid: for verifiers of one's own. The sentence is sent to the client.
+    /// The error of custom verifiers if a token or proof is not valid. The message is sent to the client.
     #[must_use]
     pub fn invalid_token(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InvalidToken, message)
     }
 
-    /// The same error, with the URL or the issuer whose answer it is about.
+    /// Adds to the message the URL or the issuer whose response the error is about.
     pub(crate) fn at(mut self, place: &str) -> Self {
         self.message = format!("{place:?}: {}", self.message);
         self
     }
 
-    /// Who can mend it.
+    /// The kind of the error, by the party that can fix it.
     #[must_use]
     pub fn kind(&self) -> AuthErrorKind {
         self.kind
     }
 
-    /// The sentence that says what is wrong, and what to do.
+    /// The message, which says what is wrong and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The error code of OAuth that the peer answered with, such as `invalid_grant`
+    /// The OAuth error code in the response of the peer, such as `invalid_grant`
     /// ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     #[must_use]
     pub fn oauth_error(&self) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! HTTP requests to send, and the responses to them, with bodies that no log shows.
+//! HTTP requests to send, and the responses to them, with bodies that `Debug` does not show.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use crate::{
     secret::Secret,
 };
 
-/// A request that is to be sent: without following redirects, unless its step says so.
+/// An HTTP request to send. Redirects must not be followed, unless the step that made the request says so.
 pub type Request = http::Request<Body>;
 
-/// The response to a [`Request`], its body read whole.
+/// The response to a [`Request`], with its whole body.
 pub type Response = http::Response<Body>;
 
-/// Body of a request or a response. It often holds secrets, so `Debug` shows its length alone.
+/// The body of a request or a response. It often holds secrets, so `Debug` shows only its length.
 ///
 /// ```
 /// let body = oxmcp_auth::Body::from("client_secret=hunter2");
@@ -54,10 +54,10 @@ impl fmt::Debug for Body {
     }
 }
 
-/// The value of the header `Authorization` for a client's id and secret.
+/// The value of the `Authorization` header for a client's id and secret.
 ///
 /// # Errors
-/// Where they are too long for a header.
+/// If they are too long for a header.
 pub(crate) fn basic_credentials(id: &str, secret: &Secret) -> Result<HeaderValue> {
     // Both are form-encoded first (RFC 6749, section 2.3.1).
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
@@ -65,15 +65,15 @@ pub(crate) fn basic_credentials(id: &str, secret: &Secret) -> Result<HeaderValue
     credentials("Basic", &Secret::new(STANDARD.encode(pair.expose())))
 }
 
-/// The value of the header `Authorization` for a token.
+/// The value of the `Authorization` header for a token.
 ///
 /// # Errors
-/// Where it has characters that no header may have, or is too long.
+/// If the token has characters that no header may have, or is too long.
 pub(crate) fn bearer_credentials(token: &Secret) -> Result<HeaderValue> {
     credentials("Bearer", token)
 }
 
-/// The scheme and what it sends, in a header that no log shows.
+/// The scheme and its credentials, in a header value that is marked as sensitive.
 fn credentials(scheme: &str, sent: &Secret) -> Result<HeaderValue> {
     let value = Secret::new(format!("{scheme} {}", sent.expose()));
     let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {

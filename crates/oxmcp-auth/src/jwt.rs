@@ -11,10 +11,10 @@ use crate::{
     time::UnixTime,
 };
 
-/// Claims of a token ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519#section-4)), or of an answer to an introspection,
-/// which are the same.
+/// The claims of a token ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519#section-4)), or the members of an introspection
+/// response, which have the same names.
 ///
-/// The members that are looked at stand once: a second `aud` is an error of the parser, not a choice of it.
+/// Each claim that is checked may occur only once: a second `aud` is a parse error.
 #[derive(Clone)]
 pub struct Claims {
     known: Known,
@@ -34,24 +34,24 @@ pub(crate) struct Known {
     #[serde(default, deserialize_with = "date")]
     pub(crate) iat: Option<UnixTime>,
     pub(crate) client_id: Option<String>,
-    /// The client, as OpenID Connect and some servers have it.
+    /// The client id in tokens of OpenID Connect and of some other servers.
     pub(crate) azp: Option<String>,
-    /// The client, as Okta has it.
+    /// The client id in tokens of Okta.
     pub(crate) cid: Option<String>,
-    /// The client, as Entra has it in tokens of its first version.
+    /// The client id in version 1 tokens of Entra.
     pub(crate) appid: Option<String>,
     #[serde(default, deserialize_with = "words")]
     pub(crate) scope: Vec<String>,
-    /// Scopes, as Entra and Okta have them.
+    /// The scopes in tokens of Entra and Okta.
     #[serde(default, deserialize_with = "words")]
     pub(crate) scp: Vec<String>,
     pub(crate) cnf: Option<Confirmation>,
 }
 
-/// The key that a token is bound to ([RFC 7800](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
+/// The key to which a token is bound ([RFC 7800](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
 #[derive(Clone, Deserialize)]
 pub(crate) struct Confirmation {
-    /// The thumbprint of a key that proofs are made with.
+    /// The thumbprint of the key that signs the DPoP proofs.
     pub(crate) jkt: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Claims {
         &self.known
     }
 
-    /// A claim by its name; `None` where there is none, or it is of another type.
+    /// The claim with this name; `None` if it is absent or of another type.
     #[must_use]
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let all: std::collections::BTreeMap<String, &RawValue> =
@@ -77,32 +77,32 @@ impl Claims {
         serde_json::from_str(all.get(name)?.get()).ok()
     }
 
-    /// All claims, as the JSON object that they came as.
+    /// All claims, as the JSON object that was received.
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.all.get()
     }
 }
 
-/// The names of the claims are left out with their values: there can be anything in them.
+/// Shows neither values nor names of claims, since both can hold anything.
 impl std::fmt::Debug for Claims {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Claims(…)")
     }
 }
 
-/// What a token must say to be valid here.
+/// The values that the claims of a valid token must have.
 pub(crate) struct Expected<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) audiences: &'a [String],
-    /// Those that this issuer alone writes for the server.
+    /// The audiences that only this issuer uses for the server.
     pub(crate) own_audiences: &'a [String],
     pub(crate) clock_skew: u64,
     pub(crate) now: UnixTime,
 }
 
 impl Expected<'_> {
-    /// Checks issuer, audience, time and binding, in the order of what tells most of a mistake.
+    /// Checks issuer, audience, time and binding, in the order in which an error tells most about a mistake.
     pub(crate) fn check(&self, claims: &Known) -> Result<()> {
         if claims.exp.is_none() {
             return Err(AuthError::invalid_token(
@@ -113,8 +113,8 @@ impl Expected<'_> {
         self.check_all_but_issuer(claims)
     }
 
-    /// Checks what an issuer has said of a token when it was asked: it need not say who it is, and that the token is active
-    /// says that it has not expired.
+    /// Checks the claims of an introspection response. The issuer may be absent, and so may the expiry, since an active token
+    /// has not expired.
     pub(crate) fn check_introspected(&self, claims: &Known) -> Result<()> {
         if claims.iss.is_some() {
             self.check_issuer(claims.iss.as_deref())?;
@@ -172,14 +172,14 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
     })
 }
 
-/// Words with spaces between them, or a list of strings, which some servers write instead.
+/// Words separated by spaces, or a list of strings, which some servers send instead.
 fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let texts = one_or_many(deserializer)?;
     let words = texts.iter().flat_map(|text| text.split_ascii_whitespace());
     Ok(words.map(str::to_owned).collect())
 }
 
-/// A number of seconds, which may have a fraction. What lies before 1970 is its beginning.
+/// A time in seconds since 1970, which may have a fraction. Times before 1970 become its beginning.
 fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UnixTime>, D::Error> {
     let Some(seconds) = Option::<f64>::deserialize(deserializer)? else {
         return Ok(None);

@@ -1,21 +1,21 @@
-//! Authorization of the Model Context Protocol as pure steps: what has arrived goes in, and the next HTTP request or the
-//! decision comes out. The crate knows no I/O, no runtime and no clock.
+//! Authorization of the Model Context Protocol without I/O: each step takes what was received, and returns the next HTTP
+//! request or the decision. The crate has no runtime and no clock.
 //!
 //! | | |
 //! |---|---|
 //! | `error` | the one error type |
 //! | `exchange` | HTTP requests to send and responses to read |
-//! | `secret`, `time` | values that no log shows and nobody guesses, seconds since 1970 |
-//! | `bounded_map` | maps whose oldest entries give way to new ones |
+//! | `secret`, `time` | secrets that `Debug` does not show, random ones, and seconds since 1970 |
+//! | `bounded_map` | maps of bounded size, which evict their oldest entries |
 //! | `challenge` | `WWW-Authenticate`, parsed and written |
 //! | `scope` | sets of scopes |
-//! | `metadata/` | what resources and authorization servers say of themselves |
+//! | `metadata/` | metadata of protected resources and of authorization servers |
 //! | `client/` | the steps of a client: from a refused request to a token |
 //! | `jose/` | signed tokens: keys, key sets, signatures |
 //! | `dpop/` | proofs of possession, made and verified |
 //! | `jwt` | claims, and the checks that make an access token valid |
-//! | `server/` | the resource server's side: tokens verified, requests refused with an answer that says what to do |
-//! | `url_rules` | which URLs that a peer names may be asked |
+//! | `server/` | the resource server: verification of tokens, and responses to refused requests |
+//! | `url_rules` | the rules for URLs that a peer names |
 
 mod bounded_map;
 mod challenge;

@@ -4,16 +4,16 @@ use std::fmt;
 
 use crate::error::{AuthError, Result};
 
-/// Scopes that are kept of what a peer names.
+/// The most scopes that are kept of those that a peer names.
 const MAX_SCOPES: usize = 256;
-/// Bytes of one scope.
+/// The most bytes of one scope.
 const MAX_SCOPE: usize = 512;
 
 /// A set of scopes, in the order in which they were named first
 /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
 ///
-/// What is no scope is left out: what is longer than 512 bytes, or has characters that none may have; and of what is parsed or
-/// collected, what comes after 256.
+/// Invalid scopes are left out: those that are longer than 512 bytes, or have characters that no scope may have. If a set is
+/// parsed or collected, the scopes after the first 256 are left out, too.
 ///
 /// ```
 /// use oxmcp_auth::ScopeSet;
@@ -26,23 +26,24 @@ const MAX_SCOPE: usize = 512;
 pub struct ScopeSet(Vec<String>);
 
 impl ScopeSet {
-    /// No scopes.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The scopes of a text in which spaces divide them.
+    /// Parses scopes that are separated by spaces.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         text.split(' ').collect()
     }
 
-    /// The same of a text of a program's own, which must not get less by being read.
+    /// Parses scopes like [`parse`](Self::parse), but fails if one would be left out: for the configuration of a program, no
+    /// scope of which may be lost.
     ///
     /// # Errors
     ///
-    /// Where a scope would be left out.
+    /// If a scope would be left out.
     pub fn parse_all(text: &str) -> Result<Self> {
         let set = Self::parse(text);
         let mut words = text.split(' ').filter(|word| !word.is_empty());
@@ -59,28 +60,28 @@ impl ScopeSet {
         Err(AuthError::configuration(why))
     }
 
-    /// Adds a scope, if it is one and is not there, and there is room.
+    /// Adds a scope, if it is valid and not in the set yet, and the set has fewer than 256.
     pub fn insert(&mut self, scope: &str) {
         if is_scope(scope) && self.0.len() < MAX_SCOPES && !self.contains(scope) {
             self.0.push(scope.to_owned());
         }
     }
 
-    /// These scopes, and then those of the other that are not here: all of them, since what an operation needs must not get less
-    /// by being joined with what another needs.
+    /// The scopes of this set, followed by those of the other set that are not in this one. None is left out, even beyond
+    /// 256: a union of the scopes that operations need must have them all.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let new = other.0.iter().filter(|it| !self.contains(it));
         Self(self.0.iter().chain(new).cloned().collect())
     }
 
-    /// Whether a scope is there, letter by letter.
+    /// Whether the set has this scope, letter by letter.
     #[must_use]
     pub fn contains(&self, scope: &str) -> bool {
         self.iter().any(|it| it == scope)
     }
 
-    /// Whether all scopes of the other are here.
+    /// Whether this set has all scopes of the other.
     #[must_use]
     pub fn includes(&self, other: &Self) -> bool {
         other.iter().all(|scope| self.contains(scope))
@@ -91,7 +92,7 @@ impl ScopeSet {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether there is none.
+    /// Whether the set has no scopes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -103,7 +104,7 @@ fn is_scope(text: &str) -> bool {
     (1..=MAX_SCOPE).contains(&text.len()) && text.bytes().all(is_of_it)
 }
 
-/// Sets are equal whatever the order.
+/// Sets with the same scopes are equal, in whatever order.
 impl PartialEq for ScopeSet {
     fn eq(&self, other: &Self) -> bool {
         self.0.len() == other.0.len() && self.includes(other)

@@ -1,4 +1,4 @@
-//! A text that no log shows, and one that nobody can guess.
+//! Secrets that `Debug` does not show, and random ones.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::{
     jose::base64url,
 };
 
-/// A token, code, key or password. `Debug` hides it, comparison takes as long wherever two of one length differ, and it is
-/// wiped when it is dropped.
+/// A token, code, key or password. `Debug` hides it, the comparison of two secrets of the same length takes constant time,
+/// and its memory is wiped when it is dropped.
 ///
 /// ```
 /// let secret = oxmcp_auth::Secret::new("hunter2");
@@ -22,13 +22,13 @@ use crate::{
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Keeps a text as a secret.
+    /// Wraps a text as a secret.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text, to be sent where it belongs and nowhere else.
+    /// The text, which must be sent only to the party that it is meant for.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -15,14 +15,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct UnixTime(u64);
 
 impl UnixTime {
-    /// The point that many seconds after the beginning of 1970.
+    /// The point in time this many seconds after the beginning of 1970.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
 
-    /// The point that many seconds after the beginning of 1970, without their fraction; `None` where it lies before that, or
-    /// too far off.
+    /// The point in time this many seconds after the beginning of 1970, without their fraction; `None` if it lies before 1970
+    /// or too far in the future.
     pub(crate) fn from_fractional_seconds(seconds: f64) -> Option<Self> {
         let since = Duration::try_from_secs_f64(seconds).ok()?;
         Some(Self(since.as_secs()))
@@ -34,13 +34,13 @@ impl UnixTime {
         self.0
     }
 
-    /// The point that many seconds later, or the end of time.
+    /// The point in time this many seconds later, or the last one that can be represented.
     #[must_use]
     pub const fn plus(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 
-    /// Seconds from an earlier point to this one; 0 if it is later.
+    /// The seconds from `earlier` to this point in time; 0 if `earlier` is later.
     #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -48,7 +48,7 @@ impl UnixTime {
 }
 
 impl From<SystemTime> for UnixTime {
-    /// Points before 1970 become its beginning.
+    /// Points in time before 1970 become its beginning.
     fn from(time: SystemTime) -> Self {
         Self(
             time.duration_since(UNIX_EPOCH)

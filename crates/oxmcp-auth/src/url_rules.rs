@@ -1,15 +1,16 @@
-//! The rules for URLs that a peer names or a user configures: https, or loopback where that is allowed.
+//! The rules for URLs that a peer names or a user configures: https, or loopback if that is allowed.
 
 use url::{Host, Url};
 
 use crate::error::{AuthError, Result};
 
-/// Bytes of a URL that are read.
+/// The most bytes that a URL may have.
 const MAX_URL: usize = 4096;
 
-/// Which URLs may be asked: https always, http on loopback where the MCP server itself is on loopback.
+/// The rules for URLs to which requests may be sent: https always, and http on loopback if the MCP server itself is on
+/// loopback.
 ///
-/// Addresses that a name resolves to are the business of what does the I/O.
+/// The addresses to which a host name resolves are not checked here: that is up to the code that does the I/O.
 ///
 /// ```
 /// use oxmcp_auth::UrlRules;
@@ -26,7 +27,7 @@ pub struct UrlRules {
 }
 
 impl UrlRules {
-    /// https alone.
+    /// Allows only https.
     #[must_use]
     pub const fn https() -> Self {
         Self {
@@ -34,7 +35,7 @@ impl UrlRules {
         }
     }
 
-    /// https, and http on loopback: for development.
+    /// Allows https, and http on loopback, for development.
     #[must_use]
     pub const fn https_or_loopback() -> Self {
         Self {
@@ -42,11 +43,12 @@ impl UrlRules {
         }
     }
 
-    /// The rules for what the MCP server at a URL names: loopback only if it is there itself.
+    /// The rules for URLs that the MCP server at this URL names: loopback is allowed only if the server itself is on
+    /// loopback.
     ///
     /// # Errors
     ///
-    /// If the URL is none of http or https.
+    /// If the URL is neither http nor https.
     pub fn for_server(url: &str) -> Result<Self> {
         let parsed = parse(url, "URL of the MCP server")?;
         Ok(Self {
@@ -58,13 +60,13 @@ impl UrlRules {
     ///
     /// # Errors
     ///
-    /// If it is not https (or http on loopback, where allowed), has a user name, a password or a fragment, or is longer
-    /// than 4 KiB.
+    /// If it is not https (or http on loopback, if allowed), has a user name, a password or a fragment, or is longer than 4
+    /// KiB.
     pub fn check(self, url: &str, what: &str) -> Result<()> {
         self.parse(url, what).map(drop)
     }
 
-    /// Checks a URL, and takes it apart.
+    /// Checks a URL, and parses it.
     pub(crate) fn parse(self, url: &str, what: &str) -> Result<Url> {
         let parsed = parse(url, what)?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
@@ -91,7 +93,7 @@ impl UrlRules {
     }
 }
 
-/// Takes an http or https URL apart.
+/// Parses an http or https URL.
 pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
     if url.len() > MAX_URL {
         return Err(AuthError::limit(format!(
@@ -108,13 +110,13 @@ pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
     Ok(parsed)
 }
 
-/// A URL as it is shown: what follows the path can be secret.
+/// The part of a URL that messages may show: the query and the fragment can be secret.
 #[must_use]
 pub fn shown_url(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Whether a URL's host is this machine by its spelling: 127.0.0.0/8, `::1`, `localhost`.
+/// Whether the host of a URL is loopback by its spelling: 127.0.0.0/8, `::1`, `localhost` or a name under it.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),

@@ -7,23 +7,23 @@ use crate::{
     text::Text,
 };
 
-/// How deep objects and arrays may be nested: as deep as serde_json reads them into types.
+/// The maximum nesting depth of objects and arrays, which is the one up to which serde_json reads into types.
 const DEEPEST: u32 = 128;
-/// So many digits fit into 64 bits for certain.
+/// The maximum number of digits of a short integer, which fits into 64 bits for certain.
 const SHORT: usize = 18;
 
-/// A place in a text that is being checked.
+/// A position in a JSON text that is being checked.
 ///
-/// It tells only that something is wrong; serde_json, which is asked then, says what and where.
+/// Its errors say only that the text is invalid; callers ask serde_json for the reason and the position.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// How many objects and arrays it has gone into.
+    /// The number of objects and arrays that the cursor has entered and not yet left.
     depth: u32,
 }
 
-/// Where a cursor was.
+/// A saved position of a [`Cursor`].
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     at: usize,
@@ -46,7 +46,7 @@ impl fmt::Display for SyntaxError {
 
 impl Error for SyntaxError {}
 
-/// What a check gives.
+/// The result of a check.
 pub type Checked<T> = Result<T, SyntaxError>;
 
 impl<'a> Cursor<'a> {
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// Where it is, to [go back](Self::go_back) to.
+    /// Returns the current position, to [go back](Self::go_back) to.
     #[inline]
     #[must_use]
     pub fn mark(&self) -> Mark {
@@ -72,21 +72,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes back to where it was.
+    /// Goes back to the position `to`.
     #[inline]
     pub fn go_back(&mut self, to: Mark) {
         self.at = to.at;
         self.depth = to.depth;
     }
 
-    /// How far it has come, in bytes.
+    /// The position of the cursor, in bytes from the beginning of the text.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes over what stands here where it is this, to the byte, and over white space behind it. It must be whole tokens
-    /// of JSON.
+    /// Skips `with` and the white space after it, if the text continues with exactly these bytes. `with` must consist
+    /// of whole JSON tokens.
     #[inline]
     pub fn skip_literal(&mut self, with: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
@@ -98,11 +98,11 @@ impl<'a> Cursor<'a> {
         matches
     }
 
-    /// Checks the whole text, of whose object the members are handed to `member`. `false` where the text is no object:
+    /// Checks the whole text and hands the members of its object to `member`. Returns `false` if the text is no object;
     /// then nothing of it has been checked.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON.
     pub fn read_object(
         mut self,
         member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>,
@@ -114,10 +114,11 @@ impl<'a> Cursor<'a> {
         self.is_over().map(|()| true)
     }
 
-    /// The same for a text whose object was [entered](Self::enter_literal).
+    /// Checks the rest of a text whose object was [entered](Self::enter_literal), as [`read_object`](Self::read_object)
+    /// does.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON.
     pub fn rest(mut self, member: impl FnMut(Text<'a>, &mut Self) -> Checked<()>) -> Checked<()> {
         self.finish_object(member)?;
         self.is_over()
@@ -130,11 +131,11 @@ impl<'a> Cursor<'a> {
             .ok_or(SyntaxError)
     }
 
-    /// Goes into the object that stands here and over its members, to behind it. `member` is given each key and takes its
-    /// value. What is no object is taken as [`value`](Self::value) does.
+    /// Goes over the members of the object at the cursor, to the end of the object. `member` is given each key and
+    /// takes its value. A value that is no object is taken as [`value`](Self::value) takes it.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON.
     #[inline]
     pub fn members(
         &mut self,
@@ -151,7 +152,7 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
-    /// Goes over the members from the one that must begin here, to behind their object.
+    /// Goes over the members of an object from the one at the cursor on, to the end of the object.
     #[inline]
     fn remaining_members(
         &mut self,
@@ -169,8 +170,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes into the object that stands here where it begins like this, to the byte: up to behind a value, or before one.
-    /// What objects usually begin with need not be taken apart.
+    /// Enters the object at the cursor if it begins with exactly the bytes of `beginning`, which must end after a value
+    /// or before one. This skips the usual first members of objects without parsing them.
     #[inline]
     pub fn enter_literal(&mut self, beginning: &str) -> bool {
         let entered = self.skip_literal(beginning);
@@ -178,10 +179,11 @@ impl<'a> Cursor<'a> {
         entered
     }
 
-    /// Goes over the rest of an object that was [entered](Self::enter_literal), from behind a value to behind the object.
+    /// Goes over the rest of an object that was [entered](Self::enter_literal), from the end of a value to the end of
+    /// the object.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON.
     #[inline]
     pub fn finish_object(
         &mut self,
@@ -194,10 +196,10 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes into the array that must stand here and over its items, each of which `item` takes, to behind it.
+    /// Goes over the array that must begin at the cursor, to its end. `item` takes each item.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON, or there is no array.
     pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
         if self.peek() != Some(b'[') {
             return Err(SyntaxError);
@@ -216,7 +218,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes on behind an element: to the next one, or with `false` out of what ends there with `end`.
+    /// Moves on after an element: to the next one, or, returning `false`, out of the object or array, which `end`
+    /// closes.
     #[inline]
     fn has_another(&mut self, end: u8) -> Checked<bool> {
         self.skip_space();
@@ -228,10 +231,10 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// Takes any value.
+    /// Takes a value of any type.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON.
     #[inline]
     pub fn value(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
@@ -243,8 +246,8 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
-    /// Takes the whole number that stands here, if it is as short as nearly all are, and something follows at once. Else nothing
-    /// is taken.
+    /// Takes the whole number at the cursor if it has at most 18 digits, as nearly all numbers do, and a comma
+    /// or a closing brace follows at once. Otherwise nothing is taken.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
         let rest = self.text.as_bytes().get(self.at..)?;
@@ -266,9 +269,9 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// Goes to behind the object or array that stands here.
+    /// Skips the object or array at the cursor.
     fn nested(&mut self) -> Checked<()> {
-        // One bit for each level that is open: whether it is an object.
+        // One bit for each open level: whether it is an object.
         let (mut objects, mut depth) = (0_u128, 0_u32);
         loop {
             match self.peek().ok_or(SyntaxError)? {
@@ -295,7 +298,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes into the object or array that begins here. `true` where it ended at once, with `end`.
+    /// Enters the object or array at the cursor. Returns `true` if it is empty; then the cursor stands after `end`, its
+    /// closing bracket.
     #[inline]
     fn open(&mut self, end: u8) -> bool {
         self.at += 1;
@@ -305,7 +309,8 @@ impl<'a> Cursor<'a> {
         empty
     }
 
-    /// Goes on behind a value: to the next one, or out of what ends there. `true` where the outermost has ended.
+    /// Moves on after a value: to the next one, or out of the objects and arrays that end there. Returns `true` if the
+    /// outermost has ended.
     fn close(&mut self, objects: &mut u128, depth: &mut u32) -> Checked<bool> {
         while *depth > 0 {
             let object = *objects & 1 == 1;
@@ -328,7 +333,7 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// Skips a key and the colon behind it.
+    /// Skips a key and the colon after it.
     #[inline]
     fn key(&mut self) -> Checked<()> {
         self.string_end()?;
@@ -345,7 +350,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Anything that holds nothing else, and is no string.
+    /// Skips a number, a boolean, or `null`.
     fn scalar(&mut self) -> Checked<()> {
         match self.peek() {
             Some(b't') => self.word("true"),
@@ -355,10 +360,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the string that must stand here.
+    /// Takes the string that must stand at the cursor.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the text is not valid JSON, or there is no string.
     #[inline]
     pub fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
@@ -366,7 +371,7 @@ impl<'a> Cursor<'a> {
         Ok(Text::string(self.since(start)?, plain))
     }
 
-    /// Goes to behind the string that must stand here. Returns whether nothing in it is escaped.
+    /// Skips the string that must stand at the cursor. Returns whether it has no escapes.
     #[inline]
     fn string_end(&mut self) -> Checked<bool> {
         if self.take()? != b'"' {
@@ -380,7 +385,7 @@ impl<'a> Cursor<'a> {
         self.escaped_string_end().map(|()| false)
     }
 
-    /// The same from the first special byte on.
+    /// Skips the rest of a string, from its first special byte on.
     fn escaped_string_end(&mut self) -> Checked<()> {
         let mut specials = Specials::new(self.text.as_bytes(), self.at);
         loop {
@@ -436,7 +441,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What makes a number of an integer.
+    /// Skips the fraction and the exponent of a number, if it has them.
     fn fraction(&mut self) -> Checked<()> {
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -479,10 +484,10 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
-    /// The text from `start` to here.
+    /// The text from `start` to the cursor.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If `start` is no position in the text up to the cursor.
     #[inline]
     pub fn since(&self, start: usize) -> Checked<&'a str> {
         self.text.get(start..self.at).ok_or(SyntaxError)
@@ -507,7 +512,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces of JSON in any order are JSON now and then.
+        /// Random sequences of pieces of JSON, some of which are valid JSON.
         #[test]
         fn the_verdict_is_that_of_serde_json(
             pieces in prop::collection::vec(prop::sample::select(vec![

@@ -1,13 +1,14 @@
-//! JSON as text: checked once, then walked over and handed on without building values.
+//! JSON as text: checked once, then traversed and passed on without building values.
 //!
-//! A [`Cursor`] checks text of which nothing is known and hands out its values as [`Text`]s; a `Text` is walked over without a
-//! second check; [`write_string`] appends a string as JSON. What they promise is held against serde_json by property tests.
+//! A [`Cursor`] checks text of unknown validity and hands out its values as [`Text`]s; a `Text` is traversed without a
+//! second check; [`write_string`] appends a string as JSON. Property tests compare their results with those of
+//! serde_json.
 //!
 //! | | |
 //! |---|---|
-//! | `cursor` | [`Cursor`]: the one pass over unchecked text |
-//! | `text` | [`Text`], [`Members`], [`Items`], [`Walk`]: values that are known to be JSON |
-//! | `names` | names that stand twice in an object |
+//! | `cursor` | [`Cursor`]: the single pass over unchecked text |
+//! | `text` | [`Text`], [`Members`], [`Items`], [`Walk`]: values that are known to be valid JSON |
+//! | `names` | duplicate names within an object |
 //! | `strings` | reading and writing strings |
 
 mod cursor;

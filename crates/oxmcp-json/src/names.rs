@@ -1,28 +1,28 @@
-//! Doubled names: objects, at any depth of a value, in which a name stands twice.
+//! Search for duplicate names: objects, at any depth of a value, in which a name occurs twice.
 //!
-//! RFC 8259 leaves it open what such an object means, and readers differ: one takes the first value, another the last. What
-//! one of them has checked is then not what another one uses.
+//! RFC 8259 leaves the meaning of such an object open, and readers differ: one takes the first value, another the last.
+//! The value that one of them has checked is then not the value that the other one uses.
 
 use std::{borrow::Cow, collections::HashSet};
 
 use crate::text::{Text, Walk};
 
-/// So many names of an object are compared with each other; more are looked up.
+/// The number of names of an object that are compared one by one; more are looked up in a hash set.
 const FEW: usize = 16;
 
 impl<'a> Text<'a> {
-    /// A name that stands twice in one object of the value, however deep. It costs one walk, and no memory where the objects
-    /// are small and nothing in their names is escaped.
+    /// Returns a name that occurs twice in one object of the value, at any depth. The search takes one pass, and
+    /// allocates nothing if the objects are small and their names have no escapes.
     #[must_use]
     pub fn doubled_name(self) -> Option<Cow<'a, str>> {
         value(&mut Walk::new(self)).err()
     }
 }
 
-/// `Err` has the name.
+/// The result of a search; `Err` has the duplicate name.
 type Doubled<'a> = Result<(), Cow<'a, str>>;
 
-/// Goes over the value that is next.
+/// Searches the next value of the walk.
 fn value<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
     match walk.peek() {
         Some(b'{') => object(walk),
@@ -54,12 +54,12 @@ fn object<'a>(walk: &mut Walk<'a>) -> Doubled<'a> {
     Ok(())
 }
 
-/// The names of one object, as they are met.
+/// The names of one object that were read so far.
 #[derive(Default)]
 struct Names<'a> {
     few: [&'a str; FEW],
     count: usize,
-    /// All of them, where they are many or one is escaped.
+    /// All names, if there are more than [`FEW`] of them or one has an escape.
     many: Option<HashSet<Cow<'a, str>>>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
 
     #[cold]
     fn add_to_many(&mut self, key: Text<'a>) -> Doubled<'a> {
-        // Half a surrogate pair is no string: then the text itself tells names apart.
+        // A lone surrogate is no valid string: then the escaped text itself serves as the name.
         let name = key.as_str().unwrap_or_else(|| Cow::Borrowed(key.get()));
         let few = self.few.iter().take(self.count);
         let many = self
@@ -130,7 +130,7 @@ mod tests {
                 r#"{"x":[0,{"y":{"b":1,"c":[],"b":2}}]}"#.to_owned(),
                 Some("b"),
             ),
-            // A reader that decodes names finds one name here.
+            // A reader that decodes escapes finds the same name twice.
             (r#"{"a":1,"\u0061":2}"#.to_owned(), Some("a")),
             (r#"{"\u0061":1,"b":1,"a":2}"#.to_owned(), Some("a")),
             (r#"{"\ud800":1,"\ud801":2}"#.to_owned(), None),
@@ -149,7 +149,7 @@ mod tests {
     fn depth_costs_one_walk() {
         let json = format!("{}1{}", r#"{"a":["#.repeat(60), "]}".repeat(60));
         assert_eq!(doubled(&json), None);
-        // What is broken is no panic.
+        // Malformed JSON must not cause a panic.
         for cut in 0..json.len() {
             doubled(json.get(..cut).unwrap());
         }
@@ -159,7 +159,7 @@ mod tests {
         static FOUND: RefCell<bool> = const { RefCell::new(false) };
     }
 
-    /// A value whose reader looks for doubled names in the plain way.
+    /// A value whose `Deserialize` implementation looks for duplicate names in the plain way.
     struct Plain;
 
     impl<'de> Deserialize<'de> for Plain {

@@ -1,18 +1,19 @@
-//! JSON strings: reading, writing, and the search for the bytes that end or interrupt them.
+//! JSON strings: reading, writing, and the search for their special bytes: the quote at the end, backslashes and
+//! control characters.
 //!
-//! Most bytes of most sessions are strings, so they are looked at sixteen or sixty-four at a time.
+//! Most of the bytes in a session belong to strings, so the search looks at 16 or 64 bytes at a time.
 
 use std::borrow::Cow;
 
 /// Appends a string as JSON.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
-    // Some room for escapes: prose has a quote or a line break in every thirty bytes or so.
+    // Some capacity for escapes: prose has a quote or a line break about every thirty bytes.
     out.reserve(rest.len() + rest.len() / 16 + 2);
     out.push(b'"');
     rest = write_blocks(out, rest);
     while let Some((chunk, more)) = rest.split_first_chunk::<CHUNK>() {
-        // A chunk is copied first and cut off afterwards: a copy of fixed length is one instruction.
+        // A chunk is copied first and truncated afterwards: a copy of fixed length is one instruction.
         let length = out.len();
         out.extend_from_slice(chunk);
         rest = match first_special(chunk) {
@@ -31,7 +32,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends the whole blocks of a text, and returns what follows them.
+/// Appends the whole blocks of a text, and returns the bytes after them.
 fn write_blocks<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
     let (blocks, rest) = blocks(bytes);
     for (block, mut mask) in blocks {
@@ -48,7 +49,8 @@ fn write_blocks<'a>(out: &mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
     rest
 }
 
-/// Appends what is between two escapes of a block. Where that is little, as in JSON as text, a whole chunk is copied and cut off.
+/// Appends the bytes between two escapes of a block. If they are few, as in JSON within a string, a whole chunk is
+/// copied and truncated.
 #[inline]
 fn write_run(out: &mut Vec<u8>, block: &[u8; BLOCK], from: usize, to: usize) {
     let length = to.saturating_sub(from);
@@ -62,7 +64,7 @@ fn write_run(out: &mut Vec<u8>, block: &[u8; BLOCK], from: usize, to: usize) {
     }
 }
 
-/// Appends the byte at `offset`, escaped, and returns what follows it.
+/// Appends the byte at `offset`, escaped, and returns the bytes after it.
 #[inline]
 fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [u8] {
     if let Some(byte) = bytes.get(offset) {
@@ -71,16 +73,16 @@ fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [
     bytes.get(offset + 1..).unwrap_or_default()
 }
 
-/// Reads the string whose text begins behind the quote at the beginning of `text`, and says how long the text is before
-/// the quote that ends it. `None` where half a surrogate pair is in it. The text must have been checked; of any other,
-/// something is made.
+/// Reads the string whose opening quote stands just before `text`. Returns the string and the length of its text in
+/// bytes, up to the closing quote. `None` if the string has a lone surrogate. The text must have been checked; the
+/// result for any other text is unspecified.
 pub(crate) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
     let bytes = text.as_bytes();
     let mut at = next_special(bytes, 0)?;
     if bytes.get(at)? == &b'"' {
         return Some((Cow::Borrowed(text.get(..at)?), at));
     }
-    // How long it is shows in the end. To look for that first would take as long as to read it.
+    // The length is known only at the end. A separate search for it would take as long as the reading.
     let mut out = String::new();
     let mut specials = Specials::new(bytes, at);
     let mut from = 0;
@@ -97,7 +99,7 @@ pub(crate) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
     }
 }
 
-/// What the escape at the beginning stands for, and how long it is.
+/// Decodes the escape at the beginning of `text`. Returns the character and the length of the escape in bytes.
 fn escaped(text: &str) -> Option<(char, usize)> {
     let char = match text.as_bytes().get(1)? {
         b'n' => '\n',
@@ -111,7 +113,7 @@ fn escaped(text: &str) -> Option<(char, usize)> {
     Some((char, 2))
 }
 
-/// The same for `\u` and four digits, or two such that are one character together.
+/// Decodes `\u` and four digits, or two of these that form a surrogate pair.
 fn escaped_unit(text: &str) -> Option<(char, usize)> {
     let unit = |at| u16::from_str_radix(text.get(at..at + 4)?, 16).ok();
     let first = unit(2)?;
@@ -136,7 +138,7 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// A control character that has no short escape.
+/// Writes a control character that has no short escape.
 fn write_unit(out: &mut Vec<u8>, byte: u8) {
     let digit = |nibble: u8| {
         if nibble < 10 {
@@ -149,19 +151,19 @@ fn write_unit(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
 }
 
-/// So many bytes of a string are looked at together.
+/// The number of bytes of a string that are examined together.
 pub(crate) const CHUNK: usize = 16;
-/// The same where much is to be looked at: one bit of a word for each byte.
+/// The number of bytes that are examined together in long strings: one bit of a word for each byte.
 pub(crate) const BLOCK: usize = 64;
 
-/// Whether a byte of a string is anything but itself: a quote, a backslash, or a control character.
-// Without short cuts between the comparisons, the compiler makes vector instructions of many of them.
+/// Whether a byte needs an escape in a string: a quote, a backslash, or a control character.
+// Without short-circuiting between the comparisons, the compiler can vectorize them.
 #[inline]
 const fn is_special(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-/// Where the first special byte of a chunk is.
+/// The offset of the first special byte of a chunk.
 #[inline]
 pub(crate) fn first_special(chunk: &[u8; CHUNK]) -> Option<usize> {
     let mut marks = [0; CHUNK];
@@ -175,7 +177,7 @@ pub(crate) fn first_special(chunk: &[u8; CHUNK]) -> Option<usize> {
 const ONES: u64 = u64::MAX / 255;
 const TOPS: u64 = ONES << 7;
 
-/// Eight bytes at once: the top bit of each special byte is set, and none below the first such.
+/// Marks the special bytes among eight: sets the top bit of each, and sets none below the first of them.
 #[inline]
 const fn special_bits(word: u64) -> u64 {
     let controls = word.wrapping_sub(ONES * 0x20) & !word;
@@ -186,7 +188,7 @@ const fn special_bits(word: u64) -> u64 {
     (controls | quotes | backslashes) & TOPS
 }
 
-/// Where the first special byte is, from `at` on. `None` where there is none.
+/// The offset of the first special byte, from `at` on. `None` if there is none.
 #[inline]
 pub(crate) fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
     // Most strings are keys and names, and end within eight bytes.
@@ -210,14 +212,14 @@ fn next_special_far(bytes: &[u8], mut at: usize) -> Option<usize> {
     next_special_near(bytes, at)
 }
 
-/// The same byte by byte.
+/// The same as [`next_special`], byte by byte.
 fn next_special_near(bytes: &[u8], at: usize) -> Option<usize> {
     let mut rest = bytes.get(at..)?.iter();
     let offset = rest.position(|byte| is_special(*byte))?;
     Some(at + offset)
 }
 
-/// A bit for each byte of a block: whether it is special.
+/// One bit for each byte of a block: whether it is special.
 #[inline]
 fn special_mask(block: &[u8; BLOCK]) -> u64 {
     let mut marks = [0; BLOCK];
@@ -227,25 +229,25 @@ fn special_mask(block: &[u8; BLOCK]) -> u64 {
     let (words, _) = marks.as_chunks::<8>();
     let mut mask = 0;
     for (index, word) in words.iter().enumerate() {
-        // The lowest bits of the eight bytes meet in the topmost byte.
+        // The lowest bits of the eight bytes are gathered in the topmost byte.
         let bits = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         mask |= bits << (8 * index);
     }
     mask
 }
 
-/// The special bytes of a text one after the other. Where there are many, as in prose and code, this is much faster than
-/// to set out for each anew.
+/// Iterator over the special bytes of a text. If there are many, as in prose and code, it is much faster than a new
+/// search for each.
 pub(crate) struct Specials<'a> {
     bytes: &'a [u8],
-    /// Up to where it has looked.
+    /// The offset up to which the text was searched.
     end: usize,
-    /// A bit for each byte of the block before that: whether it is special, and was not given yet.
+    /// One bit for each byte of the block before `end`: whether it is special and was not yet returned.
     mask: u64,
 }
 
 impl<'a> Specials<'a> {
-    /// Those from `at` on.
+    /// The special bytes from `at` on.
     pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self {
             bytes,
@@ -254,7 +256,7 @@ impl<'a> Specials<'a> {
         }
     }
 
-    /// Where the next one is.
+    /// The offset of the next special byte.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
         while self.mask == 0 {
@@ -269,7 +271,7 @@ impl<'a> Specials<'a> {
         Some(at)
     }
 
-    /// The same where less than a block is left.
+    /// The same as [`next`](Self::next), for the end of the text, where less than a block is left.
     #[inline(never)]
     fn next_near(&mut self) -> Option<usize> {
         let at = next_special(self.bytes, self.end)?;
@@ -277,7 +279,7 @@ impl<'a> Specials<'a> {
         Some(at)
     }
 
-    /// Passes over what is before `to`, which is not before what was given last.
+    /// Skips the special bytes before `to`, which must not be less than the offset that was returned last.
     #[inline]
     pub(crate) fn pass(&mut self, to: usize) {
         if to >= self.end {
@@ -289,7 +291,7 @@ impl<'a> Specials<'a> {
     }
 }
 
-/// The whole blocks of a text, each with a bit for each of its bytes that is special, and what follows them.
+/// The whole blocks of a text, each with its mask of special bytes, and the bytes after the last block.
 pub(crate) fn blocks(bytes: &[u8]) -> (impl Iterator<Item = (&[u8; BLOCK], u64)>, &[u8]) {
     let (blocks, rest) = bytes.as_chunks();
     let marked = blocks.iter().map(|block| (block, special_mask(block)));

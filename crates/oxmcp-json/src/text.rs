@@ -1,4 +1,4 @@
-//! JSON values as borrowed text, and walks over their members and items.
+//! JSON values as borrowed text, and iterators over their members and items.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 
 use crate::strings::{Specials, next_special, read_string};
 
-/// What JSON takes for white space.
+/// The white space characters of JSON.
 pub const SPACE: [char; 4] = [' ', '\n', '\r', '\t'];
 
-/// The text of one JSON value, which has been checked: walking over it needs no second look.
+/// The text of one JSON value that was checked, so that no reader has to check it again.
 ///
-/// It is what `&RawValue` is, but a `RawValue` cannot be had without parsing the text once more.
+/// It has the same role as `&RawValue`, but a `RawValue` cannot be created without parsing the text once more.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     text: &'a str,
-    /// Whether it is known to be a string in which nothing is escaped.
+    /// Whether the value is known to be a string without escapes.
     plain: bool,
 }
 
@@ -27,46 +27,46 @@ impl<'a> Text<'a> {
         plain: false,
     };
 
-    /// `text` must be one JSON value without white space around it. Anything else gives wrong answers later, though never
-    /// a panic.
+    /// Wraps a text that must be one JSON value without white space around it. Any other text leads to wrong results
+    /// later, but never to a panic.
     #[must_use]
     pub fn checked(text: &'a str) -> Self {
         Self { text, plain: false }
     }
 
-    /// The same, where it is known whether it is a string in which nothing is escaped.
+    /// Wraps a checked text like [`checked`](Self::checked); `plain` says whether it is known to be a string without
+    /// escapes.
     #[inline]
     #[must_use]
     pub fn string(text: &'a str, plain: bool) -> Self {
         Self { text, plain }
     }
 
-    /// The text itself.
+    /// The JSON text of the value.
     #[must_use]
     pub fn get(self) -> &'a str {
         self.text
     }
 
-    /// Whether it is a string.
+    /// Whether the value is a string.
     #[must_use]
     pub fn is_string(self) -> bool {
         self.text.starts_with('"')
     }
 
-    /// Whether it is `null`.
+    /// Whether the value is `null`.
     #[must_use]
     pub fn is_null(self) -> bool {
         self.text == "null"
     }
 
-    /// Whether it is an object.
+    /// Whether the value is an object.
     #[must_use]
     pub fn is_object(self) -> bool {
         self.text.starts_with('{')
     }
 
-    /// The string that the value is. Borrowed where nothing in it is escaped. `None` where it is none, or has half a
-    /// surrogate pair in it.
+    /// The decoded string, borrowed if it has no escapes. `None` if the value is no string, or has a lone surrogate.
     #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The string that the value is known to be, with nothing in it escaped.
+    /// The string, if the value is known to be one without escapes.
     #[inline]
     #[must_use]
     pub fn as_plain(self) -> Option<&'a str> {
@@ -92,21 +92,21 @@ impl<'a> Text<'a> {
         Some(string)
     }
 
-    /// Whether the value is this string.
+    /// Whether the value is the string `text`.
     #[must_use]
     pub fn is_str(self, text: &str) -> bool {
         self.as_str().as_deref() == Some(text)
     }
 
-    /// Reads the value into a type.
+    /// Deserializes the value.
     ///
     /// # Errors
-    /// Where the text is not JSON there.
+    /// If the value does not fit the type.
     pub fn parse<T: DeserializeOwned>(self) -> serde_json::Result<T> {
         serde_json::from_str(self.text)
     }
 
-    /// A copy that others can hold.
+    /// An owned copy of the value.
     #[must_use]
     #[expect(
         clippy::missing_panics_doc,
@@ -116,13 +116,13 @@ impl<'a> Text<'a> {
         RawValue::from_string(self.text.to_owned()).expect("the text has been checked")
     }
 
-    /// The members of an object: keys and values. Anything else has none.
+    /// The members of an object, as keys and values. Values of other types have none.
     #[must_use]
     pub fn members(self) -> Members<'a> {
         Members::of(self.text)
     }
 
-    /// The items of an array. Anything else has none.
+    /// The items of an array. Values of other types have none.
     #[must_use]
     pub fn items(self) -> Items<'a> {
         Items::of(self.text)
@@ -141,10 +141,10 @@ impl<'a> From<&'a RawValue> for Text<'a> {
     }
 }
 
-/// Integers of so many digits fit into an `i64`.
+/// The maximum number of digits of integers that are read; so many digits fit into an `i64`.
 const MAX_DIGITS: usize = 18;
 
-/// The members of an object, in order: keys and values.
+/// Iterator over the members of an object, in order, as keys and values.
 #[derive(Debug)]
 pub struct Members<'a>(Option<Walk<'a>>);
 
@@ -153,12 +153,12 @@ impl<'a> Members<'a> {
         Self(Walk::into(text, b'{'))
     }
 
-    /// The next key, whose value is taken next.
+    /// Takes the next key; its value must be taken next, by [`value`](Self::value).
     pub fn key(&mut self) -> Option<Text<'a>> {
         self.0.as_mut()?.value()
     }
 
-    /// The value of the key that was taken.
+    /// Takes the value of the key that was taken last.
     pub fn value(&mut self) -> Option<Text<'a>> {
         self.0.as_mut()?.value()
     }
@@ -175,7 +175,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// The items of an array.
+/// Iterator over the items of an array.
 #[derive(Debug)]
 pub struct Items<'a>(Option<Walk<'a>>);
 
@@ -193,8 +193,8 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A place in a text that has been checked. Going into what is nested, instead of taking it whole, passes over each byte once,
-/// however deep it stands.
+/// A position in a JSON text that was checked. Entering nested values, instead of taking them whole, passes over each
+/// byte only once at any depth.
 #[derive(Debug)]
 pub struct Walk<'a> {
     text: &'a str,
@@ -202,7 +202,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Before a value.
+    /// A walk that begins before the value.
     #[must_use]
     pub fn new(text: Text<'a>) -> Self {
         Self {
@@ -211,12 +211,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Behind the bracket that `text` begins with, where it is this one.
+    /// A walk that begins inside the object or array `text`, if its first byte is `bracket`.
     fn into(text: &'a str, bracket: u8) -> Option<Self> {
         (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
     }
 
-    /// The first byte of the next value, a key being one, whatever stands before it. `None` at the end of what is open.
+    /// The first byte of the next value or key; separators before it are skipped. `None` at the end of the open object
+    /// or array.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
@@ -228,33 +229,33 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes into the object or array that [`peek`](Self::peek) has seen.
+    /// Enters the object or array that [`peek`](Self::peek) has seen.
     #[inline]
     pub fn enter(&mut self) {
         self.at += 1;
     }
 
-    /// Goes out of what is open, at whose end it is.
+    /// Leaves the open object or array, at whose end the walk must be.
     #[inline]
     pub fn close(&mut self) {
         self.at += 1;
     }
 
-    /// How far it has come, in bytes. After [`peek`](Self::peek), that is where the next value begins.
+    /// The position of the walk, in bytes. After [`peek`](Self::peek), the next value begins there.
     #[inline]
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The value that began at `start` and ends here.
+    /// The value that began at `start` and ends at the position of the walk.
     #[inline]
     #[must_use]
     pub fn since(&self, start: usize) -> Option<Text<'a>> {
         self.text.get(start..self.at).map(Text::checked)
     }
 
-    /// Takes the next value, a key being one. `None` at the end of what is open.
+    /// Takes the next value or key. `None` at the end of the open object or array.
     #[inline]
     pub fn value(&mut self) -> Option<Text<'a>> {
         let first = self.peek()?;
@@ -268,7 +269,7 @@ impl<'a> Walk<'a> {
         Some(Text::string(self.text.get(start..end)?, plain))
     }
 
-    /// Takes the next value where it is a string.
+    /// Takes the next value if it is a string.
     pub fn string(&mut self) -> Option<Cow<'a, str>> {
         self.peek().filter(|first| *first == b'"')?;
         let start = self.at + 1;
@@ -277,8 +278,8 @@ impl<'a> Walk<'a> {
         Some(string)
     }
 
-    /// Takes the next value where it is an integer of few digits that is nothing else for any reader, as `-0` is: it is read
-    /// while it is walked over.
+    /// Takes the next value if it is an integer of at most 18 digits that all readers take for the same
+    /// integer, unlike `-0`. The integer is read in the same pass that skips it.
     #[inline]
     pub fn integer(&mut self) -> Option<i64> {
         let first = self.peek()?;
@@ -302,9 +303,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Behind the string that begins at `start`, and whether nothing in it is escaped.
+/// The position after the string that begins at `start`, and whether the string has no escapes.
 fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
-    // Control characters do not stand in strings that were checked.
+    // Strings that were checked contain no control characters.
     let mut at = next_special(bytes, start + 1)?;
     if bytes.get(at)? == &b'"' {
         return Some((at + 1, true));
@@ -319,7 +320,7 @@ fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Behind the object or array that begins at `start`: where as many brackets are closed as were opened.
+/// The position after the object or array that begins at `start`, found by counting brackets.
 fn nested_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     loop {
@@ -337,7 +338,7 @@ fn nested_end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Behind the number or word that begins at `start`.
+/// The position after the number or literal that begins at `start`.
 fn scalar_end(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let ends = |byte: &u8| {
@@ -351,7 +352,7 @@ fn scalar_end(bytes: &[u8], start: usize) -> usize {
         .map_or(bytes.len(), |offset| start + offset)
 }
 
-/// A name as it stands in a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
+/// A name escaped as a reference token of a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
 #[must_use]
 pub fn pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")

@@ -1,5 +1,5 @@
-//! `#[tool]`, `#[prompt]` and `#[resource]`: the function as it was, and beside it an empty enum of the same name whose
-//! function makes the tool of it.
+//! Expansion of `#[tool]`, `#[prompt]` and `#[resource]`: the unchanged function, and beside it an empty enum of the same name,
+//! whose associated function builds the tool.
 //!
 //! ```text
 //! async fn divide(a: f64, b: f64) -> f64 { .. }
@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! A function lives in the namespace of values and an enum in that of types, so one `use` brings both. What is written is
-//! what a user would write by hand: nothing is decided here that the builders do not decide.
+//! A function lives in the namespace of values and an enum in that of types, so one `use` brings both. The expansion is the
+//! code that a user would write by hand: the builders make all decisions.
 
 use proc_macro::{Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -27,7 +27,7 @@ use crate::{
     uri,
 };
 
-/// What is made of a function.
+/// The kind of item that is made of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
@@ -35,11 +35,11 @@ pub(crate) enum Kind {
     Resource,
 }
 
-/// The names of what is made.
+/// The names of the builder and of the function that makes it.
 struct Target {
-    /// The builder.
+    /// The name of the builder type.
     builder: &'static str,
-    /// The function that makes it.
+    /// The name of the function that makes the builder.
     function: &'static str,
 }
 
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// Writes the function and its companion, and the errors where there are any.
+/// Emits the function and its companion, and the errors if there are any.
 pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut mistakes = Vec::new();
     let options = Options::read(arguments, kind == Kind::Resource, &mut mistakes);
@@ -82,7 +82,7 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     let body = if mistakes.is_empty() {
         body(&options, &function, &target, description)
     } else {
-        // The one error is told; that there is no such function would be a second one.
+        // The mistakes are reported as errors; a missing function would cause another one.
         fill("::core::unreachable!()", Span::mixed_site(), &[])
     };
     if function.is_free {
@@ -92,7 +92,7 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     output
 }
 
-/// What the model decides by. A tool and a prompt must have it.
+/// The description by which the model decides. A tool and a prompt must have one.
 fn description(
     kind: Kind,
     options: &Options,
@@ -116,7 +116,7 @@ fn description(
     None
 }
 
-/// Holds the variables of a template against the parameters. Returns whether it is a template.
+/// Checks the variables of a URI template against the parameters. Returns whether the URI is a template.
 fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>) -> bool {
     let Some((uri, at)) = &options.uri else {
         return false;
@@ -140,7 +140,7 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
             .any(|word| serde.contains(word))
     };
     if arguments().any(renames) {
-        // The names are those of the schema then, which only the builder knows.
+        // The names are then those of the schema, which only the builder knows.
         return !variables.is_empty();
     }
     for argument in arguments() {
@@ -172,7 +172,7 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
     !variables.is_empty()
 }
 
-/// The last name of a type's path, before its generics.
+/// The last segment of a type's path, without its generics.
 fn outer_type(ty: &TokenStream) -> String {
     let tokens = flatten(ty.clone());
     let words = tokens.iter().map_while(|token| match token {
@@ -186,7 +186,7 @@ fn outer_type(ty: &TokenStream) -> String {
         .unwrap_or_default()
 }
 
-/// The enum beside the function, with `fn tool(<state>) -> Tool { body }`.
+/// The companion of the function: the enum with `fn tool(<state>) -> Tool { body }`.
 fn companion(
     options: &Options,
     function: &Function,
@@ -224,7 +224,7 @@ fn companion(
     fill(&code, Span::mixed_site(), &holes)
 }
 
-/// The struct of the arguments, and the builder.
+/// The body of the companion's function: the struct of the arguments, and the builder.
 fn body(
     options: &Options,
     function: &Function,
@@ -246,7 +246,7 @@ fn body(
             (name(options, function), described)
         }
     };
-    // What may not be returned is told of under the return type.
+    // Errors about the returned value are reported at the return type.
     let returned = Span::mixed_site().located_at(function.returned);
     let holes = [
         ("FIRST", first),
@@ -264,13 +264,13 @@ fn body(
     output
 }
 
-/// What the builder calls it.
+/// The name that is passed to the builder.
 fn name(options: &Options, function: &Function) -> TokenStream {
     let plain = || TokenTree::Literal(Literal::string(&plain(&function.name))).into();
     options.name.clone().unwrap_or_else(plain)
 }
 
-/// The struct that the arguments are read as, where there are any.
+/// The struct into which the arguments are deserialized, if there are any.
 fn input(facade: &str, function: &Function) -> TokenStream {
     let mut fields = TokenStream::new();
     for parameter in function.parameters_of(Purpose::Argument) {
@@ -296,12 +296,12 @@ fn input(facade: &str, function: &Function) -> TokenStream {
     fill(&code, Span::mixed_site(), &[("FIELDS", fields)])
 }
 
-/// The closure that takes the arguments apart and calls the function, in the order of its parameters.
+/// The closure that destructures the arguments and calls the function, in the order of its parameters.
 fn handler(facade: &str, function: &Function) -> TokenStream {
     let (mut fields, mut call) = (TokenStream::new(), TokenStream::new());
     for parameter in &function.parameters {
         let name = local(&parameter.name);
-        // A type that cannot be what it is to be is told of under it.
+        // Errors about the type of a parameter are reported at that type.
         let first = flatten(parameter.ty.clone()).first().map(TokenTree::span);
         let at = Span::mixed_site().located_at(first.unwrap_or_else(|| parameter.name.span()));
         let holes = [
@@ -344,7 +344,7 @@ fn handler(facade: &str, function: &Function) -> TokenStream {
     )
 }
 
-/// The name, without `r#`.
+/// A name without `r#`.
 fn plain(name: &Ident) -> String {
     let name = name.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
@@ -354,7 +354,7 @@ fn ident(name: &Ident) -> TokenStream {
     TokenTree::Ident(name.clone()).into()
 }
 
-/// A variable that bears the name of a parameter, and is never the function or a variable of the user.
+/// A variable with the name of a parameter, which by its hygiene never refers to the function or to a variable of the user.
 fn local(name: &Ident) -> TokenStream {
     let mut name = name.clone();
     name.set_span(Span::mixed_site().located_at(name.span()));

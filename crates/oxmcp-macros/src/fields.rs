@@ -5,7 +5,7 @@ use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 
 use crate::tokens::{fill, flatten, punct, regroup, split_at_commas, without_comma};
 
-/// The fields of `{ .. }`, each with an attribute that says which one it is. Adds the types that must have a schema.
+/// The fields of `{ .. }`, each with an attribute that holds its number. Adds to `types` those that must have a schema.
 pub(crate) fn number(
     fields: TokenStream,
     private: &str,
@@ -21,11 +21,11 @@ pub(crate) fn number(
     output
 }
 
-/// Code that wants a schema of each type. The derive of schemars asks for the same, but what is said then does not say what to do.
+/// Code that requires a schema of each type. The derive of schemars requires the same, but its error does not say what to do.
 pub(crate) fn check(types: &[TokenStream], private: &str) -> TokenStream {
     let mut calls = TokenStream::new();
     for ty in types {
-        // Under the type is where the compiler tells of one without a schema.
+        // The compiler reports a type without a schema at the type itself.
         let first = ty.clone().into_iter().next();
         let at = first.map_or_else(Span::call_site, |token| token.span());
         let span = Span::call_site().located_at(at);
@@ -36,7 +36,7 @@ pub(crate) fn check(types: &[TokenStream], private: &str) -> TokenStream {
     fill(code, Span::call_site(), &[("CALLS", calls)])
 }
 
-/// The variants of an enum, with the fields of those that have names numbered.
+/// The variants of an enum, with their named fields numbered.
 pub(crate) fn number_variants(
     variants: TokenStream,
     private: &str,
@@ -58,8 +58,8 @@ pub(crate) fn number_variants(
         .collect()
 }
 
-/// The type of a field, which must have a schema, unless an attribute says what the schema is made `with`. What is said in terms of `Self`
-/// cannot be named elsewhere.
+/// The type of a field, which must have a schema; `None` if an attribute sets the schema by `with`, or if the type contains
+/// `Self`, which cannot be named outside of the item.
 fn checked_type(field: &[TokenTree]) -> Option<TokenStream> {
     let mut attributes = field.iter().filter_map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {

@@ -1,4 +1,4 @@
-//! A reader of free async functions: attributes, visibility, name, parameters and return type.
+//! Parser of free async functions: attributes, visibility, name, parameters and return type.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
@@ -7,24 +7,24 @@ use crate::{
     tokens::{Mistake, flatten, punct, regroup, split_at_commas, without_comma, word},
 };
 
-/// A function, as far as it could be read.
+/// A function, as far as it could be parsed.
 pub(crate) struct Function {
-    /// All of it, without the attributes of its parameters that are not for the compiler.
+    /// The whole function, without the attributes of its parameters that are not for the compiler.
     pub(crate) item: TokenStream,
-    /// Its `#[cfg(..)]` attributes.
+    /// The `#[cfg(..)]` attributes of the function.
     pub(crate) conditions: TokenStream,
-    /// Its doc comment, line by line.
+    /// The doc comment of the function, line by line.
     pub(crate) docs: Vec<String>,
     pub(crate) visibility: TokenStream,
     pub(crate) name: Ident,
     pub(crate) parameters: Vec<Parameter>,
-    /// The place of the return type, or else of the name.
+    /// The span of the return type, or else of the name.
     pub(crate) returned: Span,
-    /// Whether something of the same name can stand beside it: it is no method and has no generics.
+    /// Whether an item of the same name can be emitted beside the function: it is not a method and has no generics.
     pub(crate) is_free: bool,
 }
 
-/// What a parameter is for.
+/// The purpose of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Argument,
@@ -36,12 +36,13 @@ pub(crate) struct Parameter {
     pub(crate) purpose: Purpose,
     pub(crate) name: Ident,
     pub(crate) ty: TokenStream,
-    /// The attributes of the field that it becomes: its doc comment, and what the derives take.
+    /// The attributes of the field that the parameter becomes: its doc comment, and the attributes of the derives.
     pub(crate) attributes: Vec<Group>,
 }
 
 impl Function {
-    /// Reads the function. `kind` is what it is to be, as "a tool". Without a function there is only the mistake.
+    /// Parses a function. `kind` is the item that it becomes, as "a tool". If there is no function, that mistake is the only
+    /// result.
     pub(crate) fn read(
         item: TokenStream,
         kind: &str,
@@ -97,7 +98,7 @@ impl Function {
         Ok(function)
     }
 
-    /// What stands before `fn`.
+    /// Reads the tokens before `fn`.
     fn read_head(
         &mut self,
         head: &[TokenTree],
@@ -137,7 +138,7 @@ impl Function {
         }
     }
 
-    /// Returns the parameters as the function keeps them.
+    /// Reads the parameters. Returns them as the function keeps them.
     fn read_parameters(
         &mut self,
         parameters: TokenStream,
@@ -183,7 +184,7 @@ impl Function {
         kept
     }
 
-    /// What stands behind the parameters.
+    /// Reads the tokens after the parameters.
     fn read_tail(&mut self, tail: &[TokenTree], mistakes: &mut Vec<Mistake>) {
         for (index, token) in tail.iter().enumerate() {
             if punct(Some(token)) == Some('>')
@@ -257,7 +258,7 @@ impl Parameter {
         })
     }
 
-    /// The text of its attributes of serde.
+    /// The text of the parameter's serde attributes.
     pub(crate) fn serde(&self) -> String {
         let of_serde = self.attributes.iter().map(|it| it.stream().to_string());
         of_serde.filter(|it| it.starts_with("serde")).collect()
@@ -270,7 +271,7 @@ fn not_a_name(span: Span) -> Mistake {
     Mistake::new(span, message)
 }
 
-/// Refuses types that no argument can have.
+/// Refuses types that a parameter of this purpose cannot have.
 fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
     let flat = flatten(ty.clone());
     if word(flat.first()).is_some_and(|word| word == "impl" || word == "dyn") {
@@ -302,7 +303,7 @@ fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
     }
 }
 
-/// The attributes before a parameter, and what follows them.
+/// The attributes before a parameter, and the tokens after them.
 fn attributes_of(tokens: &[TokenTree]) -> (Vec<Group>, &[TokenTree]) {
     let mut attributes = Vec::new();
     let mut rest = tokens;
@@ -316,26 +317,26 @@ fn attributes_of(tokens: &[TokenTree]) -> (Vec<Group>, &[TokenTree]) {
     (attributes, rest)
 }
 
-/// Whether an attribute is `#[state]` or its like.
+/// Whether an attribute is this mark, such as `#[state]`.
 fn is_mark(attribute: &Group, mark: &str) -> bool {
     let tokens = flatten(attribute.stream());
     tokens.len() == 1 && word(tokens.first()).is_some_and(|word| word == mark)
 }
 
-/// Whether an attribute sets a lint: it stays where it is.
+/// Whether an attribute sets a lint, and so stays on the parameter of the function.
 fn is_for_the_compiler(attribute: &Group) -> bool {
     let name = word(flatten(attribute.stream()).first()).unwrap_or_default();
     ["allow", "expect", "warn", "deny", "forbid"].contains(&name.as_str())
 }
 
-/// Whether the last name of a type is that of the context.
+/// Whether the last segment of a type is `RequestContext`.
 fn is_context(ty: TokenStream) -> bool {
     let flat = flatten(ty);
     let last = flat.iter().rfind(|token| punct(Some(token)) != Some('>'));
     word(last).is_some_and(|word| word == "RequestContext")
 }
 
-/// The place of `self`, in whatever form.
+/// The span of `self`, in any of its forms.
 fn receiver(tokens: &[TokenTree]) -> Option<Span> {
     for token in tokens {
         match token {

@@ -1,7 +1,7 @@
 //! Derive and attribute macros of the oxmcp SDK. Use them through `oxmcp` or `oxmcp-schema`, which document them.
 //!
-//! The crate has no dependencies, since every user of oxmcp waits for it to be built: it does not parse Rust, it only
-//! arranges tokens.
+//! The crate has no dependencies, since every user of oxmcp waits for its build: it does not parse Rust, but only arranges
+//! tokens.
 
 mod feature;
 mod fields;
@@ -31,27 +31,28 @@ pub fn derive_standalone_json_schema(input: TokenStream) -> TokenStream {
     schema::derive(input, "::oxmcp_schema")
 }
 
-/// Makes a tool of an async function. See `oxmcp::tool`.
+/// Turns an async function into a tool. See `oxmcp::tool`.
 #[proc_macro_attribute]
 pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
     feature::expand(Kind::Tool, arguments, item)
 }
 
-/// Makes a prompt of an async function. See `oxmcp::prompt`.
+/// Turns an async function into a prompt. See `oxmcp::prompt`.
 #[proc_macro_attribute]
 pub fn prompt(arguments: TokenStream, item: TokenStream) -> TokenStream {
     feature::expand(Kind::Prompt, arguments, item)
 }
 
-/// Makes a resource or a resource template of an async function. See `oxmcp::resource`.
+/// Turns an async function into a resource or a resource template. See `oxmcp::resource`.
 #[proc_macro_attribute]
 pub fn resource(arguments: TokenStream, item: TokenStream) -> TokenStream {
     feature::expand(Kind::Resource, arguments, item)
 }
 
-/// Not for use by hand: removes the item it stands on.
+/// Not for use by hand: removes its item.
 ///
-/// The derive above repeats its item for another derive to see, which is to be implemented for the original.
+/// The derive above emits a copy of its item for the derive of schemars, whose impl is for the original. This attribute removes
+/// the copy.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn __erase(_arguments: TokenStream, _item: TokenStream) -> TokenStream {

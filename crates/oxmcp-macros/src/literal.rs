@@ -32,7 +32,7 @@ pub(crate) fn text(literal: &str) -> Option<String> {
                 let code = u32::from_str_radix(&code.replace(['{', '_'], ""), 16).ok()?;
                 text.push(char::from_u32(code)?);
             }
-            // A line that goes on in the next one.
+            // A line that continues in the next one.
             '\n' => {
                 let rest = chars.as_str().trim_start();
                 chars = rest.chars();
@@ -43,7 +43,7 @@ pub(crate) fn text(literal: &str) -> Option<String> {
     Some(text)
 }
 
-/// The text of `doc = "…"`, which a doc comment is.
+/// The text of `doc = "…"`, the attribute that a doc comment becomes.
 pub(crate) fn doc(attribute: TokenStream) -> Option<String> {
     let tokens = flatten(attribute);
     let (name, equals) = (word(tokens.first()), punct(tokens.get(1)));
@@ -57,7 +57,8 @@ pub(crate) fn doc(attribute: TokenStream) -> Option<String> {
     }
 }
 
-/// The description in a doc comment: all before the first heading. What stands under `# Errors` or `# Examples` is for people.
+/// The description in a doc comment: the text before the first heading. Sections such as `# Errors` or `# Examples` are for
+/// developers.
 pub(crate) fn description(docs: &[String]) -> String {
     let mut lines = Vec::new();
     for doc in docs {
@@ -72,7 +73,7 @@ pub(crate) fn description(docs: &[String]) -> String {
         let text = line.trim_start();
         match (fence, opening(text)) {
             (None, opened) => fence = opened,
-            // What closes a fence is at least as long, and nothing follows it.
+            // The closing fence is at least as long, and nothing follows it.
             (Some((mark, length)), Some((it, count)))
                 if it == mark && count >= length && text.len() == count =>
             {
@@ -80,7 +81,7 @@ pub(crate) fn description(docs: &[String]) -> String {
             }
             _ => {}
         }
-        // Four spaces make it code.
+        // Four spaces make the line code.
         fence.is_none() && text.starts_with("# ") && indentation(line) < 4
     };
     let end = lines.iter().position(is_heading).unwrap_or(lines.len());
@@ -88,16 +89,16 @@ pub(crate) fn description(docs: &[String]) -> String {
     text.trim_start_matches('\n').trim_end().to_owned()
 }
 
-/// The mark of the fence that a line is, and how often it stands there.
+/// The character of which a fence is made, and its number, if the line is a fence.
 fn opening(text: &str) -> Option<(char, usize)> {
     let mark = text.chars().next().filter(|it| matches!(it, '`' | '~'))?;
     let count = text.chars().take_while(|it| *it == mark).count();
-    // Code in a line may be quoted by three, too.
+    // Inline code may be quoted by three backticks, too.
     let is_fence = count >= 3 && !(mark == '`' && text.trim_start_matches('`').contains('`'));
     is_fence.then_some((mark, count))
 }
 
-/// The lines of a comment in a block, without the stars at its side and what all of its lines are indented by.
+/// The lines of a block comment, without the stars at its side and without the common indentation.
 fn block(doc: &str) -> Vec<&str> {
     let mut lines: Vec<_> = doc.lines().map(str::trim_end).collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -108,7 +109,7 @@ fn block(doc: &str) -> Vec<&str> {
         return lines;
     };
     *first = first.trim_start();
-    // As rustdoc has it: they are at its side where each line has one, in the same column.
+    // As in rustdoc, stars are at the side if each line has one in the same column.
     let star = |line: &&str| {
         line.trim_start()
             .starts_with('*')
@@ -128,7 +129,7 @@ fn block(doc: &str) -> Vec<&str> {
     lines
 }
 
-/// How many spaces and tabs a line begins with.
+/// The number of spaces and tabs with which a line begins.
 fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }

@@ -8,20 +8,20 @@ use crate::{
 };
 
 pub(crate) struct Options {
-    /// The path of the crate.
+    /// The path of the `oxmcp` crate.
     pub(crate) facade: String,
-    /// The URI or the template of one, and where it stands.
+    /// The URI or URI template, and its literal.
     pub(crate) uri: Option<(String, Literal)>,
-    /// What `name(..)` holds.
+    /// The argument of `name(..)`.
     pub(crate) name: Option<TokenStream>,
-    /// What `description(..)` holds.
+    /// The argument of `description(..)`.
     pub(crate) description: Option<TokenStream>,
-    /// `.method(..)` for each method of the builder, in the user's words.
+    /// `.method(..)` for each method of the builder, in the tokens of the user.
     pub(crate) methods: TokenStream,
 }
 
 impl Options {
-    /// Reads them. The first one is a URI, where `has_uri` says so.
+    /// Parses the arguments. The first one is a URI, if `has_uri` is set.
     pub(crate) fn read(arguments: TokenStream, has_uri: bool, mistakes: &mut Vec<Mistake>) -> Self {
         let mut options = Self {
             facade: "::oxmcp".to_owned(),

@@ -1,6 +1,6 @@
 //! `#[derive(JsonSchema)]`, built on the derive of schemars.
 //!
-//! That derive speaks of a crate `schemars`, which the user's crate need not know. What is emitted is
+//! That derive refers to a crate `schemars`, on which the user's crate need not depend. The emitted code is
 //!
 //! ```text
 //! const _: () = { fn fields() { ::oxmcp::__private::has_schema::<f64>(); .. } };
@@ -23,11 +23,11 @@ use crate::{
     tokens::{Mistake, punct, regroup},
 };
 
-/// What stands before the fields of the item.
+/// The parts of the item before its fields.
 struct Header {
-    /// The path of the crate whose `__private` has what the code needs.
+    /// The path of the crate whose `__private` has the items that the code needs.
     facade: String,
-    /// Whether the user has said where schemars is.
+    /// Whether the user has set the path of schemars.
     has_schemars_path: bool,
     kind: Kind,
 }
@@ -38,7 +38,7 @@ enum Kind {
     Enum,
 }
 
-/// Derives the schema. `facade` is the path of the crate whose `__private` has what the code needs.
+/// Derives the schema. `facade` is the path of the crate whose `__private` has the items that the code needs.
 pub(crate) fn derive(input: TokenStream, facade: &str) -> TokenStream {
     let tokens: Vec<TokenTree> = input.into_iter().collect();
     match read_header(&tokens, facade) {
@@ -130,7 +130,7 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
         other => other,
     }));
     let block = TokenTree::Group(Group::new(Delimiter::Brace, item));
-    // Before the other, so that the first that the compiler says of a type without a schema is in words of ours.
+    // The check comes before the derive, so that the first error about a type without a schema is the one of oxmcp.
     let mut output = TokenStream::new();
     if !is_generic {
         output.extend(fields::check(&types, &private));

@@ -1,8 +1,8 @@
-//! Tokens: reading, splitting and regrouping them, code with holes, and errors under the user's words.
+//! Helpers for tokens: reading, splitting and regrouping them, code with holes, and errors at the tokens of the user.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// A mistake of the user, and the place where it is.
+/// A mistake of the user, and its span.
 pub(crate) struct Mistake {
     pub(crate) span: Span,
     pub(crate) message: String,
@@ -16,7 +16,7 @@ impl Mistake {
         }
     }
 
-    /// `::core::compile_error! { "…" }` under the user's word.
+    /// `compile_error! { "…" }` at the span of the mistake.
     pub(crate) fn into_tokens(self) -> TokenStream {
         let span = self.span;
         let mut text = TokenTree::Literal(Literal::string(&self.message));
@@ -33,7 +33,7 @@ impl Mistake {
     }
 }
 
-/// Writes code: `text` with tokens of the user in the places of the holes, which are identifiers. All else gets the span.
+/// The code in `text`, with tokens of the user in place of the holes, which are identifiers. All other tokens get the span.
 pub(crate) fn fill(text: &str, span: Span, holes: &[(&str, TokenStream)]) -> TokenStream {
     let code: TokenStream = text.parse().unwrap_or_else(|_| {
         Mistake::new(span, "the path in `crate = \"…\"` is not a path").into_tokens()
@@ -68,7 +68,7 @@ pub(crate) fn regroup(group: &Group, stream: TokenStream) -> Group {
     new
 }
 
-/// The tokens, without the invisible groups that `macro_rules!` puts around what it was given.
+/// The tokens, without the invisible groups that `macro_rules!` puts around its fragments.
 pub(crate) fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
     let mut flat = Vec::new();
     for token in tokens {
@@ -82,7 +82,7 @@ pub(crate) fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
     flat
 }
 
-/// The punctuation that a token is.
+/// The character of a token, if the token is punctuation.
 pub(crate) fn punct(token: Option<&TokenTree>) -> Option<char> {
     match token {
         Some(TokenTree::Punct(punct)) => Some(punct.as_char()),
@@ -90,7 +90,7 @@ pub(crate) fn punct(token: Option<&TokenTree>) -> Option<char> {
     }
 }
 
-/// The word that a token is.
+/// The text of a token, if the token is an identifier.
 pub(crate) fn word(token: Option<&TokenTree>) -> Option<String> {
     match token {
         Some(TokenTree::Ident(ident)) => Some(ident.to_string()),
@@ -106,7 +106,7 @@ pub(crate) fn without_comma(part: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// The tokens up to and including each comma that is in no angle brackets. Other brackets are groups already.
+/// Splits tokens after each comma that is not within angle brackets. Other brackets are groups already.
 pub(crate) fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
     let mut parts = Vec::new();
     let mut part = Vec::new();

@@ -1,17 +1,17 @@
-//! The variables of a URI template. The whole rules are those of `oxmcp-protocol`, and are checked when the server is
-//! built; here is what the compiler can say at once.
+//! Variables of a URI template. The complete rules are in `oxmcp-protocol`, and are checked when the server is built; this
+//! module has the checks at compile time.
 
-/// A variable, and what may stand for it.
+/// A variable of a template, and the values that it takes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    /// Whether a URI may be without it.
+    /// Whether a URI may omit the variable.
     pub(crate) is_optional: bool,
-    /// Whether it takes several values.
+    /// Whether the variable takes several values.
     pub(crate) is_list: bool,
 }
 
-/// The variables, or what is wrong with the template.
+/// The variables of a template, or a message that says what is wrong with it.
 pub(crate) fn variables(template: &str) -> Result<Vec<Variable>, String> {
     let mut variables: Vec<Variable> = Vec::new();
     let mut rest = template;

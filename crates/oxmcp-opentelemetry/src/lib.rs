@@ -1,4 +1,5 @@
-//! OpenTelemetry traces that go on at both sides of the Model Context Protocol. [`install`] is all that there is to call.
+//! OpenTelemetry traces that continue between clients and servers of the Model Context Protocol. [`install`] is the only
+//! function to call.
 //!
 //! ```
 //! use opentelemetry::trace::TracerProvider;
@@ -14,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! The spans, and what is sent of them, are described at [`oxmcp::trace`]. They are of the level `info`: a filter in front of the
-//! layer must let the target `oxmcp` pass. Where it does not, the span around a call is the one that goes on at the peer.
+//! [`oxmcp::trace`] describes the spans, and the context that is sent. The spans have the level `info`: a filter in front of
+//! the layer must let the target `oxmcp` pass. If it does not, the peer continues the trace from the span around the call.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
@@ -31,7 +32,7 @@ use oxmcp::trace::{Propagator, TraceContext};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// The formats that the protocol has for it.
+/// The propagation formats of the protocol.
 static W3C: LazyLock<TextMapCompositePropagator> = LazyLock::new(|| {
     TextMapCompositePropagator::new(vec![
         Box::new(TraceContextPropagator::new()),
@@ -39,10 +40,10 @@ static W3C: LazyLock<TextMapCompositePropagator> = LazyLock::new(|| {
     ])
 });
 
-/// Lets traces go on at peers, for all clients and servers of this process. See the [crate](self).
+/// Continues traces at peers, for all clients and servers of this process. See the [crate](self).
 ///
 /// # Errors
-/// Where the process has a propagator already; see [`set_propagator`](oxmcp::trace::set_propagator).
+/// If the process has a propagator already; see [`set_propagator`](oxmcp::trace::set_propagator).
 pub fn install() -> oxmcp::Result<()> {
     oxmcp::trace::set_propagator(OpenTelemetry)
 }
@@ -67,10 +68,11 @@ impl Propagator for OpenTelemetry {
     }
 }
 
-/// The context of a span; or else, as in programs that make spans without `tracing`, that of the thread.
+/// The context of a span, or that of the thread if the span has none, as in programs that create spans without `tracing`.
 ///
-/// The layer makes the context of a span that of the thread while it is entered: what was attached there since then, or taken away,
-/// holds. Where it is not asked to, a baggage that was attached to the thread goes along with the span's.
+/// The layer attaches the context of a span to the thread while the span is entered: contexts that were attached or detached
+/// there since then count. If the layer is configured not to attach it, the baggage of the thread is joined with that of the
+/// span.
 fn context_of(span: &Span) -> Context {
     let of_thread = Context::current();
     let context = span.context();
@@ -82,7 +84,7 @@ fn context_of(span: &Span) -> Context {
     }
 }
 
-/// The members of a baggage, and those of another whose names are not among them.
+/// The members of the first baggage, and those of the second whose names are not among them.
 fn joined(first: &Baggage, then: &Baggage) -> Baggage {
     let mut joined = Baggage::new();
     for (key, (value, metadata)) in first.iter().chain(then) {
@@ -93,7 +95,7 @@ fn joined(first: &Baggage, then: &Baggage) -> Baggage {
     joined
 }
 
-/// Calls `f` with the propagator of the program, or that of W3C where it has none.
+/// Calls `f` with the propagator of the program, or that of W3C if the program has none.
 fn with_propagator<T>(mut f: impl FnMut(&dyn TextMapPropagator) -> T) -> T {
     global::get_text_map_propagator(|propagator| match propagator.fields().next() {
         Some(_) => f(propagator),
@@ -101,7 +103,7 @@ fn with_propagator<T>(mut f: impl FnMut(&dyn TextMapPropagator) -> T) -> T {
     })
 }
 
-/// The fields of a request.
+/// The trace context of a request, as fields.
 struct Fields<'a>(&'a TraceContext);
 
 impl Extractor for Fields<'_> {

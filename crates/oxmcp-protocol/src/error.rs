@@ -1,8 +1,8 @@
-//! Errors of messages and templates that cannot be written.
+//! Errors of writing messages and of URI templates.
 
 use std::{error::Error, fmt};
 
-/// Reason why params or a result cannot be written: they are no JSON, or no JSON object.
+/// Reason why params or a result cannot be written: they do not serialize to JSON, or not to a JSON object.
 #[derive(Debug)]
 pub struct EncodeError(serde_json::Error);
 
@@ -32,7 +32,8 @@ impl Error for EncodeError {
     }
 }
 
-/// Reason why a URI template cannot be used: it is none, it cannot be matched in one way only, or the values are no object.
+/// Reason why a URI template cannot be used: it is malformed, it cannot be matched in one way only, or the values are
+/// no object.
 #[derive(Debug)]
 pub struct TemplateError {
     message: String,
@@ -54,7 +55,7 @@ impl TemplateError {
         }
     }
 
-    /// The error of the serializer, where the values are no JSON.
+    /// The error of the serializer, if the values do not serialize to JSON.
     #[must_use]
     pub fn into_inner(self) -> Option<serde_json::Error> {
         self.source

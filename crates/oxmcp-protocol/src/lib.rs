@@ -1,21 +1,21 @@
-//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) without I/O: messages, the types of every revision, and
-//! what differs between revisions.
+//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) without I/O: messages, the types of every
+//! revision, and the differences between revisions.
 //!
-//! The crate decides and does nothing: it knows no runtime, no sockets and no clock, and builds for WebAssembly. The SDK for
-//! servers and clients is the crate `oxmcp`, which stands on this one.
+//! The crate performs no I/O: it uses no runtime, no sockets and no clock, and builds for WebAssembly. The SDK for
+//! servers and clients is the crate `oxmcp`, which is built on this one.
 //!
 //! | | |
 //! |---|---|
-//! | [`types`] | the types of the protocol, one file per page of the specification; they stand at the root of the crate, too |
-//! | [`message`] | messages for gateways: parsed, looked at, changed, fitted to another revision, written |
+//! | [`types`] | the types of the protocol, one file per page of the specification; also re-exported at the crate root |
+//! | [`message`] | messages for gateways: parsed, inspected, changed, fitted to another revision, written |
 //! | [`method`] | the methods: a type for each, and the table of the revisions that have them |
 //! | [`revision`] | the revisions, negotiation, and projection |
 //! | `jsonrpc` | [`RequestId`], [`ErrorObject`], and the envelope of a message |
-//! | `meta` | `_meta`, and what a request says of itself in it |
-//! | `mrtr` | multi round-trip requests: a server asks while it answers |
-//! | `result` | results as bytes |
-//! | `values` | values that the types are made of |
-//! | [`framing`] | messages cut out of streams: lines and server-sent events |
+//! | `meta` | `_meta`, and the metadata of requests in it |
+//! | `mrtr` | multi round-trip requests: requests of the server within the result of a client's request |
+//! | `result` | encoding of results |
+//! | `values` | value types used by the message types |
+//! | [`framing`] | decoders from byte streams to messages: lines and server-sent events |
 //! | [`http_headers`] | headers that repeat parts of a message |
 //! | [`uri_template`], `uri` | RFC 6570 templates, expanded and matched; the rules of URIs |
 
@@ -43,7 +43,7 @@ pub use revision::Revision;
 pub use revision::method;
 pub use types::*;
 
-/// The items that only the SDK may use: they can change with any release.
+/// Items for the SDK only: they can change with any release.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
@@ -68,7 +68,7 @@ pub mod internal {
         },
     };
 
-    /// The decision which revision to speak with a server.
+    /// The choice of the revision for a server.
     pub mod negotiation {
         pub use crate::revision::negotiation::{
             ProbeFailure, ProbeOutcome, is_answer, on_discovered, on_error, on_refused,

@@ -1,6 +1,7 @@
-//! Messages for gateways: parsed, looked at, changed, fitted to another revision, and written.
+//! Messages for gateways: parsed, inspected, changed, fitted to another revision, and written.
 //!
-//! Params and results stay raw JSON until they are asked for as a type, and what is not changed is written as it came.
+//! Params and results stay raw JSON until they are read as a type, and unchanged parts are written exactly as they were
+//! received.
 //!
 //! ```
 //! use oxmcp_protocol::{CallToolParams, Revision, message::Message, method::CallTool};
@@ -50,11 +51,11 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Message {
-    /// A request, which wants an answer.
+    /// A request, which expects a response.
     Request(Request),
-    /// A notification, which wants none.
+    /// A notification, which expects no response.
     Notification(Notification),
-    /// The answer to a request.
+    /// The response to a request.
     Response(Response),
 }
 
@@ -62,11 +63,11 @@ pub enum Message {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Request {
-    /// The id to answer to.
+    /// The id for the response.
     pub id: RequestId,
     /// The name of the method.
     pub method: String,
-    /// An object, where there are any.
+    /// The params, which are an object. `None` if there are none.
     pub params: Option<Box<RawValue>>,
 }
 
@@ -76,32 +77,32 @@ pub struct Request {
 pub struct Notification {
     /// The name of the method.
     pub method: String,
-    /// An object, where there are any.
+    /// The params, which are an object. `None` if there are none.
     pub params: Option<Box<RawValue>>,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Response {
-    /// The id of the request. `None` only beside an error, where the request's id could not be read.
+    /// The id of the request. `None` only with an error, if the request's id could not be read.
     pub id: Option<RequestId>,
-    /// The result, or why there is none.
+    /// The result, or the error in its place.
     pub outcome: Result<Box<RawValue>, ErrorObject>,
 }
 
 impl Message {
-    /// Reads one message. Keys are matched exactly, and what two parsers could read differently is refused.
+    /// Reads one message. Keys are matched exactly, and messages that two parsers could read differently are refused.
     ///
     /// # Errors
-    /// Where it is no JSON, no JSON-RPC message, or an array: see [`parse_batch`](Self::parse_batch).
+    /// If the bytes are not JSON, no JSON-RPC message, or an array: see [`parse_batch`](Self::parse_batch).
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut params = Text::EMPTY;
         let message = Envelope::parse(bytes, &mut params)?;
         Ok(Self::from_envelope(message))
     }
 
-    /// Reads a batch (2025-03-26 only), or one message. Each message of a batch is read or refused by itself.
+    /// Reads a batch (2025-03-26 only), or one message. Each message of a batch is read or refused on its own.
     #[must_use]
     pub fn parse_batch(bytes: &[u8]) -> Vec<Result<Self, MessageError>> {
         let text = str::from_utf8(bytes).unwrap_or_default();
@@ -138,7 +139,7 @@ impl Message {
         }
     }
 
-    /// Appends the message as a line: it ends with a line break, and has no other.
+    /// Appends the message as a line, which ends with a line break and has no other.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Request(request) => {
@@ -153,7 +154,7 @@ impl Message {
         }
     }
 
-    /// The message as a line.
+    /// The message as one line of JSON, with its line break.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -191,10 +192,10 @@ impl Request {
         }
     }
 
-    /// The params as those of a method.
+    /// Reads the params as those of the method `M`.
     ///
     /// # Errors
-    /// Where they are not what the method takes.
+    /// If the params are not those of the method.
     pub fn params_of<M: Method>(&self) -> serde_json::Result<M::Params> {
         read(self.params.as_deref())
     }
@@ -202,17 +203,17 @@ impl Request {
     /// Replaces the params.
     ///
     /// # Errors
-    /// Where they cannot be JSON.
+    /// If the params do not serialize to JSON.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<(), EncodeError> {
         self.params = Some(to_raw_value(params)?);
         Ok(())
     }
 
-    /// Makes it fit a revision: members that the revision does not have are dropped, and what can be said in another way is
-    /// said so. The params of methods that the protocol does not know stay as they are.
+    /// Fits the request to a revision: members that the revision does not have are dropped, or expressed in another way
+    /// if there is one. The params of methods that the protocol does not define stay as they are.
     ///
     /// # Errors
-    /// Where the revision does not have the method, or the params are not what the method takes.
+    /// If the revision does not have the method, or the params are not those of the method.
     pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
         const TABLES: [&[Row]; 3] = [REQUESTS_TO_SERVER, REQUESTS_TO_CLIENT, INPUT_REQUESTS];
         fit_params(&self.method, &mut self.params, &TABLES, to)
@@ -229,10 +230,10 @@ impl Notification {
         }
     }
 
-    /// The params as a type.
+    /// Reads the params as those of the notification `N`.
     ///
     /// # Errors
-    /// Where they are something else.
+    /// If the params are not those of the notification.
     pub fn params_of<N: crate::revision::method::Notification>(
         &self,
     ) -> serde_json::Result<N::Params> {
@@ -242,16 +243,16 @@ impl Notification {
     /// Replaces the params.
     ///
     /// # Errors
-    /// Where they cannot be JSON.
+    /// If the params do not serialize to JSON.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<(), EncodeError> {
         self.params = Some(to_raw_value(params)?);
         Ok(())
     }
 
-    /// Makes it fit a revision, as [`Request::fit`] does.
+    /// Fits the notification to a revision, as [`Request::fit`] does.
     ///
     /// # Errors
-    /// Where the revision does not have the notification, or the params are not what it carries.
+    /// If the revision does not have the notification, or the params are not those of the notification.
     pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
         const TABLES: [&[Row]; 2] = [NOTIFICATIONS_TO_SERVER, NOTIFICATIONS_TO_CLIENT];
         fit_params(&self.method, &mut self.params, &TABLES, to)
@@ -259,7 +260,7 @@ impl Notification {
 }
 
 impl Response {
-    /// The answer to a request.
+    /// A response to the request with this id.
     #[must_use]
     pub fn new(id: impl Into<RequestId>, outcome: Result<Box<RawValue>, ErrorObject>) -> Self {
         Self {
@@ -268,18 +269,18 @@ impl Response {
         }
     }
 
-    /// The result as that of a method, or the error of reading it as one. `None` where there is an error in its place.
+    /// Reads the result as that of the method `M`; `Err` if that fails. `None` if the response is an error.
     #[must_use]
     pub fn result_of<M: Method>(&self) -> Option<serde_json::Result<M::Result>> {
         let result = self.outcome.as_ref().ok()?;
         Some(serde_json::from_str(result.get()))
     }
 
-    /// Makes it fit a revision. `method` is that of the request that it answers. The results of methods that the protocol does
-    /// not know, and results of a type that it does not know, stay as they are.
+    /// Fits the response to a revision. `method` is the method of the answered request. The results of methods that the
+    /// protocol does not define, and results of an unknown type, stay as they are.
     ///
     /// # Errors
-    /// Where the result is not what the method returns, or where it asks the client for input and the revision has no such
+    /// If the result is not that of the method, or if it asks the client for input and the revision has no such
     /// results.
     pub fn fit(&mut self, method: &str, to: Revision) -> Result<(), FitError> {
         let result = match &mut self.outcome {
@@ -391,24 +392,24 @@ fn fit_input_required(json: &RawValue, to: Revision) -> serde_json::Result<Box<R
     raw(out)
 }
 
-/// Reason why bytes are no message, and the error to answer them with.
+/// Reason why bytes are no message, with the error to respond with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MessageError {
-    /// The id to refuse it to, where one could be read.
+    /// The id for the error response, if one could be read.
     pub id: Option<RequestId>,
     /// The error: [`ErrorCode::PARSE_ERROR`] or [`ErrorCode::INVALID_REQUEST`].
     pub error: ErrorObject,
 }
 
 impl MessageError {
-    /// Whether it is no JSON.
+    /// Whether the bytes are not JSON.
     #[must_use]
     pub fn is_syntax(&self) -> bool {
         self.error.code == ErrorCode::PARSE_ERROR
     }
 
-    /// The answer that refuses it.
+    /// The error response to the message.
     #[must_use]
     pub fn into_response(self) -> Response {
         Response {
@@ -435,7 +436,7 @@ impl fmt::Display for MessageError {
 
 impl Error for MessageError {}
 
-/// Reason why a message cannot be made to fit a revision.
+/// Reason why a message cannot be fitted to a revision.
 #[derive(Debug)]
 pub struct FitError {
     message: String,
@@ -466,7 +467,8 @@ impl FitError {
         }
     }
 
-    /// Whether the message is not what its method carries, rather than the revision too old or too new for it.
+    /// Whether the message could not be read as that of its method; otherwise the revision does not have the method or
+    /// its result.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         self.source.is_some()

@@ -1,15 +1,15 @@
-//! URIs by [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986), as far as they are needed: which characters they are made
-//! of, and what stands for all others.
+//! The parts of [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986) that the crate needs: the characters of URIs, and
+//! the percent encoding of all others.
 
 use std::{borrow::Cow, fmt::Write};
 
-/// Characters that mean nothing but themselves.
+/// Whether a byte is unreserved: it has no special meaning in a URI.
 #[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Characters that have a meaning somewhere in a URI.
+/// Whether a byte is reserved: it can be a delimiter in a URI.
 #[must_use]
 pub const fn is_reserved(byte: u8) -> bool {
     matches!(
@@ -37,7 +37,7 @@ pub const fn is_reserved(byte: u8) -> bool {
 /// Checks that a text is an absolute URI.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// A description of the error, with the correct form if there is one.
 pub fn check_absolute(uri: &str) -> Result<(), String> {
     check_scheme(uri)?;
     if uri.ends_with(':') {
@@ -57,7 +57,7 @@ pub fn check_absolute(uri: &str) -> Result<(), String> {
 /// Checks that a text begins with the scheme of a URI.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// A description of the error.
 pub fn check_scheme(uri: &str) -> Result<(), String> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme.as_bytes());
     let is_scheme = |scheme: &[u8]| {
@@ -70,11 +70,11 @@ pub fn check_scheme(uri: &str) -> Result<(), String> {
     Err("it must begin with a scheme, as \"file:///notes.txt\" or \"notes://today\" do".to_owned())
 }
 
-/// Checks that a text is the URL of a page of the web, and shows whose: who is sent there by somebody else must be able to see
-/// it. All other schemes make programs do things.
+/// Checks that a text is the URL of a web page, and that its host is recognizable: users whom a server sends to the URL
+/// must be able to see the host. All other schemes are refused because they can launch programs.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the error.
 pub(crate) fn check_page(url: &str) -> Result<(), String> {
     check_absolute(url)?;
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn check_page(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Appends bytes, with a percent code for each that is not `kept`.
+/// Appends bytes, and percent-encodes each that is not `kept`.
 pub fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
     for &byte in bytes {
         if byte.is_ascii() && kept(byte) {
@@ -108,7 +108,7 @@ pub fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
     }
 }
 
-/// The same URI with codes for all characters that cannot be in one: what people write in their own language.
+/// The URI with all characters percent-encoded that are not allowed in one, such as letters outside ASCII.
 #[must_use]
 pub fn normalized(uri: &str) -> Cow<'_, str> {
     let is_fit = |byte: u8| is_unreserved(byte) || is_reserved(byte) || byte == b'%';
@@ -120,7 +120,7 @@ pub fn normalized(uri: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes that a text with percent codes stands for. `None` where a `%` begins no code.
+/// The bytes of a percent-encoded text. `None` if a `%` is not followed by two hexadecimal digits.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Bus on the pub/sub of Redis: a connection for each subscription, which ends with it.
+//! Bus on the pub/sub of Redis, with a connection for each subscription, which ends with the subscription.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::{store::Redis, values::Values};
 
-/// The kind of values.
+/// The kind of these values.
 const MESSAGE: &str = "message";
 
 impl Bus for Redis {
@@ -37,7 +37,7 @@ impl Bus for Redis {
         let channels: Vec<_> = topics.keys().cloned().collect();
         let names: Vec<_> = topics.values().map(String::as_str).collect();
         let messages = self.connection.subscribe(&channels).await?;
-        // It bounds what waits to be taken, and says what was missed.
+        // This bus bounds the messages that wait to be taken, and reports missed ones.
         let waiting = Arc::new(MemoryBus::new());
         let deliveries = waiting.subscribe(&names).await?;
         let reader = read(messages, topics.clone(), self.values.clone(), waiting);
@@ -46,7 +46,7 @@ impl Bus for Redis {
     }
 }
 
-/// Reads messages until there are no more. What is not read in time Redis would keep, and then cut the connection.
+/// Reads messages until there are no more. Redis would buffer messages that are not read in time, and then close the connection.
 async fn read(
     mut messages: BoxStream<'static, Msg>,
     topics: HashMap<String, String>,
@@ -59,7 +59,7 @@ async fn read(
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                // It is lost: the end of the subscription says so.
+                // The message is lost, which the end of the subscription tells the subscriber.
                 tracing::warn!(%error, "a message of the bus cannot be read");
                 return;
             }
@@ -72,7 +72,7 @@ async fn read(
     }
 }
 
-/// The task that reads, which ends with this.
+/// The task that reads, which ends when this is dropped.
 struct Reader(JoinHandle<()>);
 
 impl Future for Reader {

@@ -1,4 +1,4 @@
-//! Subscription that wakes what waits for changes. A message is no more than a reason to look again: one that is lost costs a few
+//! Subscription that wakes waiters when data in Redis changes. A message is only a reason to look again: a lost one costs a few
 //! seconds.
 
 use std::{
@@ -17,13 +17,13 @@ use tokio::{
 
 use crate::connection::Connection;
 
-/// How often what waits for a change looks by itself. Each open stream of a client does.
+/// The interval at which a waiter looks without a message. Each open stream of a client has one.
 pub(crate) const RECHECK: Duration = Duration::from_secs(10);
 
-/// How long it takes to subscribe again.
+/// The pause before a new attempt to subscribe.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The subscription to a channel, which ends with this.
+/// The subscription to a channel, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Changes {
     waiters: Arc<Waiters>,
@@ -31,7 +31,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Subscribes, and again whenever the connection is lost.
+    /// Subscribes to a channel, and again whenever the connection is lost.
     pub(crate) fn of(connection: Arc<Connection>, channel: String) -> Self {
         let waiters = Arc::<Waiters>::default();
         let listening = tokio::spawn(listen(connection, channel, Arc::clone(&waiters)));
@@ -41,7 +41,7 @@ impl Changes {
         }
     }
 
-    /// Waits for changes of what bears this name.
+    /// Begins to wait for changes of this name.
     pub(crate) fn to(&self, name: &str) -> Waiter {
         let mut waiters = self.waiters.lock();
         let notify = Arc::clone(waiters.entry(name.to_owned()).or_default());
@@ -60,7 +60,7 @@ impl Drop for Changes {
     }
 }
 
-/// Waits for changes, until it is dropped.
+/// A waiter for changes of a name, which is registered until it is dropped.
 pub(crate) struct Waiter {
     name: String,
     notify: Arc<Notify>,
@@ -68,7 +68,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Waits for the next change, from when this is enabled.
+    /// Waits for the next change after the future was enabled.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -77,14 +77,14 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut waiters = self.waiters.lock();
-        // This one, and that of the map.
+        // One reference is of this waiter, and one of the map.
         if Arc::strong_count(&self.notify) == 2 {
             waiters.remove(&self.name);
         }
     }
 }
 
-/// What wakes those that wait, by the names of what they wait for.
+/// The handles that wake waiters, by the names that they wait for.
 #[derive(Debug, Default)]
 struct Waiters(Mutex<HashMap<String, Arc<Notify>>>);
 
@@ -109,7 +109,7 @@ async fn listen(connection: Arc<Connection>, channel: String, waiters: Arc<Waite
     loop {
         match connection.subscribe(std::slice::from_ref(&channel)).await {
             Ok(mut messages) => {
-                // What was said before nobody has heard.
+                // Messages before the subscription were missed.
                 waiters.wake_all();
                 while let Some(message) = messages.next().await {
                     waiters.wake(message.get_payload_bytes());

@@ -1,4 +1,4 @@
-//! Redis as a cluster: its keys, its prefix, and what nodes compare.
+//! Redis as a cluster of nodes: its keys, its prefix, and the facts that nodes compare.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use oxmcp::{Result, SharedKeys, http::Cluster};
 
 use crate::{scripts::millis, store::Redis};
 
-/// The kind of values.
+/// The kind of these values.
 const FACT: &str = "fact of a node";
 
-/// For how long the others know what a node has told.
+/// The time for which a fact of a node is known to the others.
 const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Cluster for Redis {

@@ -1,4 +1,4 @@
-//! Events in Redis: a stream of it for each stream, and a hash of what is known of all streams of a session.
+//! Events in Redis: a Redis stream for each stream, and a hash with the state of all streams of a session.
 
 use std::{pin::pin, time::Duration};
 
@@ -21,24 +21,24 @@ script!(CLAIM, "events/stream.lua", "events/claim.lua");
 script!(RENEW, "events/stream.lua", "events/renew.lua");
 script!(FORGET, "events/stream.lua", "events/forget.lua");
 
-/// The kind of values.
+/// The kind of these values.
 const EVENT: &str = "event";
 
-/// What scripts return in place of an index or epoch.
+/// The values that scripts return in place of an index or epoch.
 const LOST_LEASE: i64 = -1;
 const ENDED: i64 = -2;
 const TOO_MANY: i64 = -3;
 
-/// How many streams of a session are known, those included that have ended and can still be replayed: of these the oldest make room.
+/// The most streams of a session, including those that have ended and can still be replayed: of these the oldest are evicted.
 const MAX_STREAMS: usize = 1024;
 
-/// How long a stream is known though nothing happens to it: as for a stream that has no events, or a client that sleeps.
+/// The time for which a stream without activity is known, for example one that has no events, or one of a client that sleeps.
 const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long somebody who waits is told of changes. Whoever goes on waiting says so again before.
+/// The time for which a waiter is told of changes. A waiter that continues to wait renews it before.
 const WATCHED: Duration = RECHECK.saturating_mul(2);
 
-/// The most events that are asked for at once, whatever the caller wants: each may be large.
+/// The most events that are read at once, whatever the caller asks for, since each may be large.
 const MAX_AFTER: usize = 4096;
 
 fn number(number: i64) -> Result<u64> {
@@ -117,7 +117,7 @@ impl EventStore for Redis {
         script.arg(stream).arg(index).arg(millis(WATCHED));
         let mut known = None;
         loop {
-            // Before Redis is asked: a change that comes in between is not missed.
+            // Enabled before Redis is asked, so that a change in between is not missed.
             let mut change = pin!(waiter.changed());
             change.as_mut().enable();
             let epoch: Option<u64> = self.connection.invoke(&script).await?;
@@ -126,7 +126,7 @@ impl EventStore for Redis {
                 return Ok(());
             }
             known = epoch;
-            // Either way Redis is asked again.
+            // In either case Redis is asked again.
             let _ = timeout(RECHECK, change).await;
         }
     }

@@ -1,16 +1,16 @@
-//! Errors of Redis as those of the SDK. They say what to do, and nothing of the data.
+//! Conversion of errors of Redis to errors of the SDK. The messages say what to do, and show nothing of the data.
 
 use std::{io, time::Duration};
 
 use oxmcp::Error;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// An I/O error with this message: nobody knows what was done.
+/// An I/O error with this message, after which it is unknown whether the operation was done.
 fn io(kind: io::ErrorKind, message: impl Into<String>) -> Error {
     io::Error::new(kind, message.into()).into()
 }
 
-/// The error of something that cannot be used as it is.
+/// The error of a server or a setting that cannot be used.
 pub(crate) fn unusable(message: impl Into<String>) -> Error {
     io(io::ErrorKind::Unsupported, message)
 }
@@ -23,7 +23,7 @@ pub(crate) fn unanswered(patience: Duration) -> Error {
     io(io::ErrorKind::TimedOut, message)
 }
 
-/// The error of a URL that cannot be read. It does not repeat it: there may be a password in it.
+/// The error of a URL that cannot be parsed. The message does not repeat the URL, which may contain a password.
 pub(crate) fn of_url(error: Option<RedisError>) -> Error {
     let tls = match cfg!(feature = "tls") {
         true => "with TLS it begins with rediss",
@@ -107,7 +107,7 @@ fn is_login(error: &RedisError) -> bool {
         || matches!(error.code(), Some("WRONGPASS" | "NOAUTH"))
 }
 
-/// What is said of a node of a cluster.
+/// The message about a node of a cluster.
 #[cfg(not(feature = "cluster"))]
 pub(crate) fn cluster(address: &str) -> String {
     format!(
@@ -115,21 +115,21 @@ pub(crate) fn cluster(address: &str) -> String {
     )
 }
 
-/// What is said of keys that are at another node.
+/// The message about keys that are at another node.
 fn moving(address: &str) -> String {
     format!(
         "keys move between the nodes of the cluster of Redis at {address}: try again when they have"
     )
 }
 
-/// What is said of several addresses that are of no cluster.
+/// The message about several addresses that belong to no cluster.
 pub(crate) fn no_cluster(address: &str) -> String {
     format!(
         "Redis at {address} is no cluster, and only a cluster has several addresses: give that of the primary, or those of sentinels, redis-sentinel://host,host/name"
     )
 }
 
-/// What is said where there is no code for sentinels.
+/// The message about addresses of sentinels, if the feature is disabled.
 #[cfg(not(feature = "sentinel"))]
 pub(crate) const NO_SENTINELS: &str =
     "addresses of sentinels need the feature `sentinel` of `oxmcp-redis`";
@@ -153,7 +153,7 @@ pub(crate) fn of_sentinels(error: RedisError, primary: &str, address: &str) -> E
     of_redis(error, address)
 }
 
-/// What is said of a server that is too old.
+/// The message about a server that is too old.
 pub(crate) fn too_old(address: &str, version: &str) -> String {
     format!("Redis at {address} is {version}: this needs Redis 7.0 or Valkey 7.2, or newer")
 }

@@ -1,4 +1,4 @@
-//! Stores of MCP servers in Redis or Valkey, which several processes share.
+//! Stores of MCP servers in Redis or Valkey, which several processes can share.
 //!
 //! ```no_run
 //! use oxmcp::{Server, StateKey, http::StreamableHttp, tasks::Tasks};
@@ -15,8 +15,8 @@
 //! # }
 //! ```
 //!
-//! It needs Redis 7.0 or Valkey 7.2, or newer. Ids of tasks and names of their owners stand in Redis as hashes, and all else is sealed with
-//! the keys, so that neither its commands nor its files show them. The time is the one of Redis.
+//! The stores need Redis 7.0 or Valkey 7.2, or newer. Redis has the ids of tasks and the names of their owners as hashes, and
+//! everything else sealed with the keys, so that neither its commands nor its files show them. The time is that of Redis.
 
 // The files of this crate:
 //
@@ -24,13 +24,13 @@
 // | `tasks` | tasks |
 // | `sessions` | sessions |
 // | `events` | events of streams |
-// | `cluster` | all of it for an endpoint, and what nodes compare |
+// | `cluster` | all stores as the cluster of an endpoint, and the facts that nodes compare |
 // | `bus` | the bus between nodes |
-// | `scripts`, `scripts/` | the scripts by which all of these change something |
-// | `changes` | the subscription that wakes what waits for changes |
+// | `scripts`, `scripts/` | the Lua scripts of the stores |
+// | `changes` | the subscription that wakes waiters when data changes |
 // | `names` | the names of keys and channels |
-// | `values` | values as they are kept: sealed or plain |
-// | `connection/` | the connection to Redis in every form, and the patience of each operation |
+// | `values` | the encoding of stored values: sealed or plain |
+// | `connection/` | the connection to Redis in every form, and the deadline of each operation |
 // | `failure` | the errors |
 
 mod bus;

@@ -1,9 +1,9 @@
-//! Names of keys and channels. Ids and owners are secrets, so their hashes stand in them.
+//! Names of keys and channels. Ids and owners are secrets, so the names contain their hashes.
 
 use oxmcp::store::hashed;
 
-/// The names of one prefix. What a script needs together has the same words in braces, so that it is in one place, also behind a
-/// proxy for clusters: all tasks, and all of one session.
+/// The names under one prefix. The keys that a script needs together have the same hash tag, the text in braces, so that they are
+/// on one node, also behind a proxy for clusters: the keys of all tasks, and those of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     prefix: String,
@@ -22,44 +22,44 @@ impl Names {
         }
     }
 
-    /// A task.
+    /// The key of a task.
     pub(crate) fn task(&self, id: &str) -> String {
         format!("{}:task:{}", self.tag, hashed(&format!("task {id}")))
     }
 
-    /// The tasks of an owner.
+    /// The key of the tasks of an owner.
     pub(crate) fn owner(&self, owner: Option<&str>) -> String {
         let owner = owner.map_or_else(|| "nobody".to_owned(), |owner| format!("owner {owner}"));
         format!("{}:owner:{}", self.tag, hashed(&owner))
     }
 
-    /// All tasks, by when they expire.
+    /// The key of all tasks, by their expiry.
     pub(crate) fn tasks(&self) -> String {
         format!("{}:tasks", self.tag)
     }
 
-    /// The tasks that are leased and not over, by when their leases end.
+    /// The key of the tasks that are leased and not over, by the end of their leases.
     pub(crate) fn leases(&self) -> String {
         format!("{}:leases", self.tag)
     }
 
-    /// What nodes have told of themselves, by its name.
+    /// The key of a fact that nodes compare, by its name.
     pub(crate) fn fact(&self, name: &str) -> String {
         format!("{}:fact:{}", self.tag, hashed(name))
     }
 
-    /// All sessions, by when they expire.
+    /// The key of all sessions, by their expiry.
     pub(crate) fn sessions(&self) -> String {
         format!("{}:sessions", self.tag)
     }
 
-    /// The sessions of a principal, by when they expire.
+    /// The key of the sessions of a principal, by their expiry.
     pub(crate) fn principal(&self, name: &str) -> String {
         let hash = hashed(&format!("principal {name}"));
         format!("{}:principal:{hash}", self.tag)
     }
 
-    /// A session among others.
+    /// The hash that stands for the id of a session.
     pub(crate) fn session_hash(id: &str) -> String {
         hashed(&["session ", id].concat())
     }
@@ -70,7 +70,7 @@ impl Names {
         SessionNames(["{", &self.prefix, ":", &hash, "}"].concat())
     }
 
-    /// The channel on which the key is named of what has changed.
+    /// The channel on which the keys of changed data are published.
     pub(crate) fn changes(&self) -> String {
         format!("{}:changes", self.tag)
     }
@@ -81,21 +81,21 @@ impl Names {
     }
 }
 
-/// The names of one session, by what they have in common.
+/// The names of one session, by their common prefix.
 pub(crate) struct SessionNames(String);
 
 impl SessionNames {
-    /// The record of the session.
+    /// The key of the session's record.
     pub(crate) fn record(&self) -> String {
         self.name(":session", "")
     }
 
-    /// What is known of its streams.
+    /// The key of the state of the session's streams.
     pub(crate) fn streams(&self) -> String {
         self.name(":streams", "")
     }
 
-    /// The events of a stream.
+    /// The key of the events of a stream.
     pub(crate) fn events(&self, stream: &str) -> String {
         self.name(":events:", stream)
     }

@@ -1,13 +1,13 @@
-//! Scripts, which change something as a whole and by the time of Redis; and numbers for them.
+//! Lua scripts, whose changes are atomic and use the time of Redis; and numbers for them.
 
 use std::time::Duration;
 
 use redis::{Arg, Cmd, ToRedisArgs};
 
-/// The longest time of anything, ten years: numbers of scripts are exact up to here.
+/// The longest duration in milliseconds, ten years: numbers in scripts are exact up to here.
 pub(crate) const FOREVER_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/// A duration in milliseconds.
+/// A duration in milliseconds, at most [`FOREVER_MS`].
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).map_or(FOREVER_MS, |it| it.min(FOREVER_MS))
 }
@@ -24,7 +24,7 @@ impl Script {
         Self { code, hash }
     }
 
-    /// The script with its keys.
+    /// An invocation of the script with these keys.
     pub(crate) fn keys(&self, keys: &[&str]) -> Invocation {
         let mut by_hash = redis::cmd("EVALSHA");
         by_hash.arg(&self.hash).arg(keys.len()).arg(keys);
@@ -35,10 +35,10 @@ impl Script {
     }
 }
 
-/// A script with its keys and arguments.
+/// An invocation of a script, with its keys and arguments.
 pub(crate) struct Invocation {
     code: &'static str,
-    /// The command that runs it by its hash.
+    /// The command that runs the script by its hash.
     by_hash: Cmd,
 }
 
@@ -48,16 +48,17 @@ impl Invocation {
         self
     }
 
-    /// The command that runs it by its hash.
+    /// The command that runs the script by its hash.
     pub(crate) fn by_hash(&self) -> &Cmd {
         &self.by_hash
     }
 
-    /// The command that also tells what it is. In a cluster it goes to the one node that needs to know.
+    /// The command that runs the script by its code, so that Redis knows it. In a cluster it goes to the one node that does not
+    /// know it.
     pub(crate) fn by_code(&self) -> Cmd {
         let mut command = redis::cmd("EVAL");
         command.arg(self.code);
-        // The others follow the name and the hash.
+        // The other arguments follow the name and the hash.
         for arg in self.by_hash.args_iter().skip(2) {
             if let Arg::Simple(arg) = arg {
                 command.arg(arg);
@@ -67,7 +68,7 @@ impl Invocation {
     }
 }
 
-/// A script of these files in `scripts/`, by its name.
+/// Defines a script with this name from these files in `scripts/`.
 macro_rules! script {
     ($name:ident, $($file:literal),+) => {
         static $name: std::sync::LazyLock<crate::scripts::Script> = std::sync::LazyLock::new(|| {

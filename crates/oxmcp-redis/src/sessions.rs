@@ -1,8 +1,8 @@
-//! Sessions in Redis: a hash for each, whose fields change by themselves. Beside what the client said first, which never
-//! changes, it has a field for each setting and for each resource that the client watches.
+//! Sessions in Redis: a hash for each session, whose fields change independently. It has a field for the initial record of the
+//! client, which never changes, and one for each setting and for each resource that the client watches.
 //!
-//! Sessions are counted in sorted sets by when they expire, which in a cluster are in another slot than the session. So it is counted
-//! before it is created, and until after it is over: what fails in between leaves a count that expires with its session.
+//! Sessions are counted in sorted sets by their expiry, which in a cluster are in another slot than the session. So a session is
+//! counted before it is created, and until after it is over: a failure in between leaves a count that expires with its session.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -25,28 +25,28 @@ script!(ADMIT, "sessions/admit.lua");
 script!(COUNT, "sessions/count.lua");
 script!(LEAVE, "sessions/leave.lua");
 
-/// The kinds of values, each of which opens in no other's place.
+/// The kinds of values. A value of one kind cannot be opened as one of another.
 const RECORD: &str = "session";
 const LEVEL: &str = "log level of a session";
 const WATCHED: &str = "URI that a session watches";
 
-/// The fields of what the client said first, of the key under which its principal's sessions are counted, and of settings.
+/// The fields of the initial record, of the key under which the sessions of the principal are counted, and of settings.
 const RECORD_FIELD: &str = "record";
 const PRINCIPAL_FIELD: &str = "principal";
 const INITIALIZED_FIELD: &str = "initialized";
 const LEVEL_FIELD: &str = "level";
 
-/// The field of a URI begins with this, and goes on with its hash.
+/// The prefix of the field of a URI, which is followed by the hash of the URI.
 const URI_FIELD: &str = "uri:";
 
-/// The most bytes that a client may say of itself.
+/// The most bytes of the initial record.
 const MAX_RECORD: usize = 256 << 10;
 
-/// The most fields of a session, most of which are URIs. An endpoint allows fewer.
+/// The most fields of a session, nearly all of which are URIs. An endpoint allows fewer.
 const MAX_FIELDS: usize = 10_000;
 
 impl Redis {
-    /// The fields of a record, of which the URIs of which change by themselves.
+    /// The fields of a record, those of its URIs among them, which change independently.
     fn session_fields(
         &self,
         key: &str,
@@ -67,7 +67,7 @@ impl Redis {
         Ok(fields)
     }
 
-    /// A script about the count of a session, among all and among those under the key of its principal.
+    /// The invocation of a script that counts a session, among all and among those under the key of its principal.
     fn counting(&self, script: &Script, principal: &str, id: &str) -> Invocation {
         let sessions = self.names.sessions();
         let mut script = match principal {
@@ -78,7 +78,7 @@ impl Redis {
         script
     }
 
-    /// Lets a session be counted no more.
+    /// Removes a session from the counts.
     async fn leave(&self, principal: &str, id: &str) -> Result<()> {
         let script = self.counting(&LEAVE, principal, id);
         self.connection.invoke(&script).await
@@ -89,7 +89,7 @@ impl Redis {
         Ok((uri_field(uri), kept))
     }
 
-    /// The record that these fields are.
+    /// The record of a session with these fields.
     fn session_record(
         &self,
         key: &str,
@@ -217,7 +217,7 @@ impl SessionStore for Redis {
         let mut count = self.counting(&COUNT, &principal, id);
         let counted = self.connection.invoke::<()>(count.arg(millis(lasts))).await;
         if let Err(error) = counted {
-            // The next touch counts it again.
+            // The next touch counts the session again.
             tracing::debug!(%error, "a session is not counted for a while");
         }
         Ok(Some(version))

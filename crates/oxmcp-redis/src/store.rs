@@ -9,14 +9,14 @@ use crate::{changes::Changes, connection::Connection, names::Names, values::Valu
 /// The stores of servers in Redis or Valkey. Clones share a connection; all handles with the same address and prefix, in any
 /// process, are handles to one store.
 ///
-/// Without [`keys`](Self::keys) or [`plaintext`](Self::plaintext) it keeps nothing, and each operation fails.
+/// Without [`keys`](Self::keys) or [`plaintext`](Self::plaintext) nothing is stored, and operations that read or write values fail.
 ///
-/// It is a [`Cluster`](oxmcp::http::Cluster), with all that belongs to one: a [`TaskStore`](oxmcp::tasks::TaskStore), a
+/// `Redis` is a [`Cluster`](oxmcp::http::Cluster), with all parts of one: a [`TaskStore`](oxmcp::tasks::TaskStore), a
 /// [`SessionStore`](oxmcp::store::SessionStore), an [`EventStore`](oxmcp::store::EventStore) and a [`Bus`](oxmcp::store::Bus).
 ///
-/// It is bounded in how many tasks and sessions there are, in all and of one owner, and in the streams of a session. What bounds the bytes of all is `maxmemory` of Redis, where
-/// `maxmemory-policy` must be `noeviction` or `volatile-ttl`: with `allkeys-lru` tasks get lost while they are needed. What Redis does not
-/// know any more, after a power cut or a failover, is gone.
+/// The number of tasks and sessions is bounded, in total and for one owner, and so are the streams of a session. The total of bytes
+/// is bounded by `maxmemory` of Redis, with a `maxmemory-policy` of `noeviction` or `volatile-ttl`: with `allkeys-lru`, tasks get
+/// lost while they are needed. Data that Redis loses, in a power cut or a failover, is gone.
 #[derive(Clone, Debug)]
 pub struct Redis {
     pub(crate) connection: Arc<Connection>,
@@ -33,21 +33,22 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects, for at most 100 000 tasks, and 1 000 of one owner. The connection is made again whenever it is lost; each operation
-    /// has 1.5 seconds for all of that.
+    /// Connects to Redis, for at most 100 000 tasks, and 1 000 of one owner. The connection is made again whenever it is lost; each
+    /// operation has a deadline of 1.5 seconds, including that.
     ///
     /// | Redis | address |
     /// |---|---|
-    /// | one that stands alone, or an address that leads to the primary | `redis://[user:password@]host[:port][/database]`, `redis+unix:///path` |
+    /// | a server, or an address leading to the primary | `redis://[user:password@]host[:port][/database]`, `redis+unix:///path` |
     /// | a cluster, by some of its nodes (feature `cluster`) | `redis://[user:password@]host[:port][,host[:port]…]` |
     /// | a primary that sentinels know by a name (feature `sentinel`) | `redis-sentinel://[user:password@]host[:port][,…]/name[/database]` |
     ///
-    /// With the feature `tls`, `rediss` takes the place of `redis`, for sentinels, too. User and password are those of Redis. Where the
-    /// sentinels want some, they follow as `?sentinel_username=…&sentinel_password=…`, or the password alone, escaped as in any URL.
+    /// With the feature `tls`, `rediss` takes the place of `redis`, for sentinels, too. User and password are those of Redis. If
+    /// the sentinels require their own, these follow as `?sentinel_username=…&sentinel_password=…`, or only the password, escaped
+    /// as in any URL.
     ///
     /// # Errors
-    /// Where the address cannot be read, nobody answers there within 3 seconds, the user or password is wrong, or the server is older
-    /// than Redis 7.0.
+    /// If the address cannot be parsed, no server answers there within 3 seconds, the user or password is wrong, or the server is
+    /// older than Redis 7.0.
     ///
     /// # Cancel safety
     /// Cancel safe: nothing is written.
@@ -74,30 +75,31 @@ impl Redis {
         })
     }
 
-    /// Seals all values with the first of these keys, and opens with all of them. Each process needs the same, from where secrets
-    /// are kept and never in Redis.
+    /// Seals all values with the first of these keys, and opens them with any of the keys. Each process needs the same keys, which
+    /// must be stored with other secrets and never in Redis.
     ///
-    /// To replace a key, put the new one second everywhere, then first, and leave the old one out when the tasks of before have
-    /// expired. Given to any clone this holds for all of them at once, so that no restart is needed. The bus has no memory: a message
-    /// under a key that a process does not have yet ends its subscription.
+    /// To replace a key, put the new one second in all processes, then first, and remove the old one when the tasks from before
+    /// have expired. Keys that are set on one clone apply to all clones at once, so that no restart is needed. Messages of the bus
+    /// are not stored: a message under a key that a process does not have yet ends its subscription.
     ///
-    /// As a [`Cluster`](oxmcp::http::Cluster) it gives the keys to endpoints, too, for what travels with clients.
+    /// As a [`Cluster`](oxmcp::http::Cluster) the store gives the keys to endpoints, too, for data that travels with clients.
     #[must_use]
     pub fn keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
         self.values.keys().replace(keys);
         self
     }
 
-    /// Seals nothing: whoever can read Redis or its files reads arguments, answers and results, and ids, which are secrets. Keys that are
-    /// given beside it are for what travels with clients alone.
+    /// Stores values unsealed: everyone who can read Redis or its files can read arguments, answers and results, and ids, which are
+    /// secrets. Keys that are set in addition are only for data that travels with clients.
     #[must_use]
     pub fn plaintext(self) -> Self {
         self.values.leave_plain();
         self
     }
 
-    /// Puts this before all keys and channels. If it is not called that is `oxmcp`, and for a [`Cluster`](oxmcp::http::Cluster) the name of
-    /// the server. Servers with different tasks that share a Redis need different ones. It stands in braces.
+    /// Sets the prefix of all keys and channels. Default: `oxmcp`, and for a [`Cluster`](oxmcp::http::Cluster) the name of the
+    /// server. Servers with different tasks that share a Redis need different prefixes. The prefix is written in braces, as the
+    /// hash tag of a cluster.
     #[must_use]
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         self.has_prefix = true;
@@ -107,22 +109,22 @@ impl Redis {
         self
     }
 
-    /// How many tasks there are at most.
+    /// Sets the maximum number of tasks.
     #[must_use]
     pub fn max_tasks(mut self, tasks: usize) -> Self {
         self.max_tasks = tasks;
         self
     }
 
-    /// How many tasks one owner has at most. Callers without authentication are one owner.
+    /// Sets the maximum number of tasks of one owner. Callers without authentication are one owner.
     #[must_use]
     pub fn max_tasks_each(mut self, tasks: usize) -> Self {
         self.max_tasks_each = tasks;
         self
     }
 
-    /// How many sessions there are at most on all nodes; one more is refused. Those count that may still be used, and those that were
-    /// opened within the last minute. Default: 100 000. How many one principal has at most is among the
+    /// Sets the maximum number of sessions on all nodes; one more is refused. Sessions count if they may still be used, or were
+    /// opened within the last minute. Default: 100 000. The maximum for one principal is among the
     /// [limits](oxmcp::HttpLimits::max_sessions_each) of endpoints.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
@@ -130,23 +132,24 @@ impl Redis {
         self
     }
 
-    /// How many events one stream of a session may hold; beyond it the oldest go. Default: 4096, some minutes of quick progress.
+    /// Sets the maximum number of events of one stream of a session; beyond it the oldest are evicted. Default: 4096, which is some
+    /// minutes of frequent progress notifications.
     #[must_use]
     pub fn max_stream_events(mut self, events: usize) -> Self {
         self.max_stream_events = events;
         self
     }
 
-    /// How many bytes one stream of a session may hold; beyond it the oldest events go. Default: 4 MiB, so that most images and files
-    /// still fit.
+    /// Sets the maximum number of bytes of one stream of a session; beyond it the oldest events are evicted. Default: 4 MiB, so
+    /// that most images and files still fit.
     #[must_use]
     pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
         self.max_stream_bytes = bytes;
         self
     }
 
-    /// How long the events of a stream are kept once nothing is added to it. Default: 5 minutes: who lost a connection comes back within
-    /// seconds, or has slept too long to be interested.
+    /// Sets the time for which the events of a stream are kept after the last one was added. Default: 5 minutes, since a client
+    /// that lost a connection returns within seconds, or has slept too long to need them.
     #[must_use]
     pub fn max_event_age(mut self, age: Duration) -> Self {
         self.max_event_age = age;

@@ -1,5 +1,5 @@
-//! Tasks in Redis: a hash for each, and sorted sets of all, of each owner's, and of the leases. What changes one is a script, so it
-//! happens as a whole and by the time of Redis.
+//! Tasks in Redis: a hash for each task, and sorted sets of all tasks, of those of each owner, and of the leases. Scripts make all
+//! changes, so that each change is atomic and uses the time of Redis.
 
 use std::{pin::pin, time::Duration};
 
@@ -22,11 +22,11 @@ script!(RENEW, "tasks/renew.lua");
 script!(ORPHANS, "tasks/orphans.lua");
 script!(LIST, "tasks/list.lua");
 
-/// The kinds of values, each of which opens in no other's place.
+/// The kinds of values. A value of one kind cannot be opened as one of another.
 const RECORD: &str = "task";
 const ID: &str = "id of a task";
 
-/// How many leases that have run out are looked at, at most.
+/// The most expired leases that are looked at.
 const MOST_ORPHANS: usize = 1000;
 
 impl Redis {
@@ -126,7 +126,7 @@ impl TaskStore for Redis {
         let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
         let ids = found.iter().map(|id| self.task_id(&owner, id));
         let mut ids = ids.collect::<Result<Vec<_>>>()?;
-        // What is sealed has no order, so all of an owner's are asked for; there are `max_tasks_each` at most.
+        // Sealed ids have no order, so all ids of an owner are read, which are at most `max_tasks_each`.
         ids.retain(|id| after.is_none_or(|after| id.as_str() > after));
         ids.sort_unstable();
         ids.truncate(limit);
@@ -139,13 +139,13 @@ impl TaskStore for Redis {
         command.arg(&key).arg("revision");
         let waiter = self.changes.to(&key);
         loop {
-            // Before Redis is asked: a change that comes in between is not missed.
+            // Enabled before Redis is asked, so that a change in between is not missed.
             let mut change = pin!(waiter.changed());
             change.as_mut().enable();
             if self.connection.run::<Option<u64>>(&command).await? != Some(revision) {
                 return Ok(());
             }
-            // Either way Redis is asked again.
+            // In either case Redis is asked again.
             let _ = timeout(RECHECK, change).await;
         }
     }

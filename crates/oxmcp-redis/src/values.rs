@@ -1,4 +1,4 @@
-//! Values as they are kept: sealed for their place, or plain where that was chosen.
+//! Encoding of stored values: sealed for their place, or plain if that was chosen.
 
 use std::{
     fmt,
@@ -12,11 +12,11 @@ use oxmcp::{Error, Result, SharedKeys, StoreKeys};
 
 use crate::failure;
 
-/// The first byte of what is sealed, and of what is not.
+/// The first byte of a sealed value, and of a plain one.
 const SEALED: u8 = b's';
 const PLAIN: u8 = b'p';
 
-/// How values are kept. Clones change together.
+/// The encoding of stored values. A change of one clone applies to all.
 #[derive(Clone)]
 pub(crate) struct Values {
     keys: SharedKeys,
@@ -24,7 +24,7 @@ pub(crate) struct Values {
 }
 
 enum Form {
-    /// Nothing was chosen: nothing can be kept.
+    /// Neither keys nor plain values were chosen: no value can be stored.
     Unknown,
     Sealed(StoreKeys),
     Plain,
@@ -38,12 +38,12 @@ impl Values {
         }
     }
 
-    /// The keys, also where they seal no values.
+    /// The keys, also if they seal no values.
     pub(crate) fn keys(&self) -> &SharedKeys {
         &self.keys
     }
 
-    /// Seals no values, whether there are keys or not.
+    /// Leaves values plain, whether there are keys or not.
     pub(crate) fn leave_plain(&self) {
         self.is_plain.store(true, Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ impl Values {
         }
     }
 
-    /// What is kept of a value at a place: its kind, and its key.
+    /// Encodes a value for a place, which is its kind and its key.
     pub(crate) fn encode(&self, kind: &str, key: &str, value: &[u8]) -> Result<Vec<u8>> {
         Ok(match self.form() {
             Form::Unknown => return Err(without_keys()),
@@ -68,7 +68,7 @@ impl Values {
         })
     }
 
-    /// The value that is kept at a place.
+    /// Decodes the value that is stored at a place.
     pub(crate) fn decode(&self, kind: &str, key: &str, kept: &[u8]) -> Result<Vec<u8>> {
         match (self.form(), kept) {
             (Form::Unknown, _) => Err(without_keys()),

@@ -15,7 +15,7 @@ struct Typed {
     d: Option<Value>,
 }
 
-/// The schema of an object, in one of the dialects, which differ in what an integer is and in how a limit is excluded.
+/// The schema of an object, in one of the dialects, which differ in the definition of integers and in exclusive limits.
 fn schema() -> impl Strategy<Value = Value> {
     let property = select(vec![
         json!(true),
@@ -50,7 +50,7 @@ fn schema() -> impl Strategy<Value = Value> {
             let mut schema = json!({
                 "$schema": dialect, "type": "object", "properties": {"a": a, "b": b, "c": c}, "additionalProperties": additional,
             });
-            // The oldest dialect has no empty list of names.
+            // Draft-04 does not allow an empty list of names.
             if required != json!([]) {
                 schema["required"] = required;
             }
@@ -59,7 +59,7 @@ fn schema() -> impl Strategy<Value = Value> {
     )
 }
 
-/// An object as text: with numbers at the limits of all types, and with names that are escaped or come twice.
+/// An object as text, with numbers at the limits of all types, and with escaped or duplicate names.
 fn object() -> impl Strategy<Value = String> {
     let name = select(vec!["a", "b", "c", "d", r"\u0061"]);
     let value = select(vec![
@@ -117,7 +117,8 @@ fn is_read_as_it_would_be<T: DeserializeOwned + PartialEq>(schema: &Schema, json
     read.is_none() || read == serde_json::from_str(json).ok()
 }
 
-/// Whether a walk that accepts the object has proven that no name stands twice in it, and the same for one that reads it.
+/// Whether the fast check, when it accepts the object, has proven that it has no duplicate names, and whether the
+/// reader has.
 fn are_names_proven_single(schema: &Schema, json: &str) -> [bool; 2] {
     let text = Text::checked(json);
     let read = schema.read::<Value>(text);
@@ -137,7 +138,7 @@ proptest! {
             prop_assert_eq!(are_names_proven_single(&schema, &json), [false; 2], "{:?} {}", schema, json);
         }
         let raw = RawValue::from_string(json.clone()).unwrap();
-        // What no value can be made of is none that the full validator could hold against anything.
+        // A text that no `Value` can be built from cannot be checked by the full validator.
         if serde_json::from_str::<Value>(&json).is_ok() {
             let text = Text::checked(&json);
             let is_accepted = schema.accepts_fast(&raw) || schema.read::<Typed>(text).is_some();

@@ -2,10 +2,10 @@
 
 use std::{error::Error, fmt};
 
-/// Result of making a schema.
+/// Result of building a schema.
 pub(crate) type Result<T, E = SchemaError> = std::result::Result<T, E>;
 
-/// Reason why a schema cannot be used: it is invalid, or larger than any use of it would be.
+/// Reason why a schema cannot be used: it is invalid, or larger than the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError {
     message: String,
@@ -27,13 +27,14 @@ impl SchemaError {
         }
     }
 
-    /// The sentence that says what is wrong, and where.
+    /// The description of the error, with its position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the schema is deeper or larger than the bounds of this crate, rather than wrong.
+    /// Whether the schema exceeds the limits of this crate in depth or size; otherwise it is
+    /// invalid.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.is_limit

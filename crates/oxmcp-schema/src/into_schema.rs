@@ -1,4 +1,4 @@
-//! [`IntoSchema`]: the forms in which a schema is given.
+//! [`IntoSchema`]: the types that can be converted to a schema.
 
 use serde_json::{Map, Value, value::RawValue};
 
@@ -7,20 +7,20 @@ use crate::{
     schema::Schema,
 };
 
-/// What a schema is made of, wherever one is taken: a [`Schema`], a [`serde_json::Value`], or JSON text.
+/// A type that can be converted to a schema: a [`Schema`], a [`serde_json::Value`], or JSON text.
 ///
-/// A `Schema` and text (a string or a [`RawValue`]) keep the order of their members. A `Value` has sorted them by name
-/// before anybody could look: `json!({"properties": {"b": {}, "a": {}}})` lists `a` first, and models read from the top.
+/// A `Schema` and text (a string or a [`RawValue`]) keep the order of their members. A `Value` is already sorted by
+/// name: `json!({"properties": {"b": {}, "a": {}}})` lists `a` first, and models read from the top.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no JSON Schema",
     label = "not a schema",
     note = "give a `Schema`, as `Schema::of::<T>()` and `Schema::of_output::<T>()` are, a `serde_json::Value`, or JSON text"
 )]
 pub trait IntoSchema {
-    /// The schema.
+    /// Converts the value to a schema.
     ///
     /// # Errors
-    /// Where it is none, as [`Schema::from_json`] says.
+    /// If it is no valid schema: see [`Schema::from_json`].
     fn into_schema(self) -> Result<Schema, SchemaError>;
 }
 

@@ -1,4 +1,4 @@
-//! [JSON Schema](https://json-schema.org): inferred from types, customised, written down, and used to validate.
+//! [JSON Schema](https://json-schema.org): inference from types, customisation, serialization, and validation.
 //!
 //! ```
 //! use oxmcp_schema::{JsonSchema, Schema};
@@ -21,12 +21,12 @@
 //! | | |
 //! |---|---|
 //! | `schema`, `into_schema`, `options`, `violations`, `error` | the public types |
-//! | `infer` | from a type to a schema: what schemars makes, simplified, in the order of the fields |
-//! | `fast` | validating, reading and writing in one walk, for the schemas that types have |
+//! | `infer` | inference from types: the output of schemars, simplified, in the order of the fields |
+//! | `fast` | validation, reading and writing in one pass, for the schemas that types have |
 //! | `full` | the validator of every keyword of every dialect, with a work budget |
-//! | `explain` | violations in words that a model can act on |
-//! | `limits` | bounds on the size of schemas |
-//! | `strings` | objects whose members arrive as strings: the arguments of prompts and URI templates |
+//! | `explain` | descriptions of violations that a model can act on |
+//! | `limits` | limits on the size of schemas |
+//! | `strings` | objects whose members are given as strings: the arguments of prompts and URI templates |
 
 mod error;
 mod explain;
@@ -53,10 +53,10 @@ pub use oxmcp_macros::StandaloneJsonSchema as JsonSchema;
 pub use schema::Schema;
 pub use violations::{Violation, Violations};
 
-// So that derived code finds the crate from within it, too.
+// Lets derived code find the crate from within it, too.
 extern crate self as oxmcp_schema;
 
-/// The names that derived code needs. Not for use by hand: they can change with any release.
+/// Items for derived code only: they can change with any release.
 #[doc(hidden)]
 pub mod __private {
     pub use oxmcp_macros::__erase;
@@ -65,7 +65,7 @@ pub mod __private {
     pub use crate::infer::{derived::has_schema, order::declared};
 }
 
-/// The items that only the SDK may use: they can change with any release.
+/// Items for the SDK only: they can change with any release.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{

@@ -1,4 +1,4 @@
-//! Bounds on the size of schemas. Schemas come from peers as well, and the work on them is recursive.
+//! Limits on the size of schemas, which also come from peers, and whose processing is recursive.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::{
     full::uri::percent_decode,
 };
 
-/// How deep the JSON of a schema may nest: less deep than the JSON parser goes, and three times what the deepest
-/// published schemas need.
+/// The maximum nesting depth of the JSON of a schema: less than the limit of the JSON parser, and three times the depth
+/// of the deepest published schemas.
 const MAX_DEPTH: usize = 100;
-/// How many JSON values a schema may consist of. A megabyte of schema has fewer.
+/// The maximum number of JSON values in a schema. A megabyte of schema has fewer.
 const MAX_VALUES: usize = 100_000;
-/// How long the JSON Pointers of all objects and truths in a schema may be together, in bytes: each may be a schema, which
-/// keeps the way to it. A megabyte of schema has some.
+/// The maximum total length of the JSON Pointers of all objects and booleans in a schema, in bytes: each of these may
+/// be a schema, which keeps its path. A megabyte of schema has a few megabytes of them.
 const MAX_POINTERS: usize = 16 << 20;
-/// How many subschemas one instance may be held against, all references followed. References to references double
-/// the work with each step, so that a page of schema can keep a processor busy for years.
+/// The maximum number of subschemas that one instance may be checked against, with all references followed. References
+/// to references double the work with each step, so a page of schema could keep a processor busy for years.
 const MAX_EXPANSION: usize = 1_000_000;
-/// How long a chain of references and subschemas may be, for the sake of the stack.
+/// The maximum length of a chain of references and subschemas, which bounds the use of the stack.
 const MAX_EXPANSION_DEPTH: usize = 500;
 
-/// Refuses schemas that cost more than any use of them is worth.
+/// Refuses schemas that exceed the limits.
 pub(crate) fn check(schema: &Value) -> Result<()> {
     Measure::default().of(schema, 0, 0)?;
     if has_reference(schema) {
@@ -49,7 +49,7 @@ struct Measure {
 }
 
 impl Measure {
-    /// Adds a value that is so deep within the schema, with a pointer of this length.
+    /// Adds a value at this depth of the schema, with a pointer of this length.
     fn of(&mut self, value: &Value, depth: usize, pointer: usize) -> Result<()> {
         self.values += 1;
         if value.is_object() || value.is_boolean() {
@@ -71,7 +71,7 @@ impl Measure {
             )));
         }
         match value {
-            // As long as the numbers of items are, at most.
+            // A slash and the index of an item take at most 7 bytes.
             Value::Array(items) => items
                 .iter()
                 .try_for_each(|item| self.of(item, depth + 1, pointer + 7)),
@@ -97,11 +97,11 @@ fn has_reference(schema: &Value) -> bool {
 
 struct Expansion<'a> {
     root: &'a Value,
-    /// What each target of a reference stands for; none while it is being counted, since a cycle ends with the
-    /// instance.
+    /// The number of subschemas behind each target of a reference; `None` while it is being counted, since a cycle ends
+    /// with the instance.
     sizes: HashMap<&'a str, Option<usize>>,
     depth: usize,
-    /// How many values were looked at: those that go by several names are, by each.
+    /// The number of values that were visited: those with several names count once for each.
     visited: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Options that say more about an inferred schema than its type can.
+//! Options that add information to an inferred schema that its type cannot express.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     infer::order::{self, NULLABLE},
 };
 
-/// Says more about an inferred schema than its type can, from the outside in.
+/// Options that add information to an inferred schema that its type cannot express, applied from the outside in.
 ///
 /// ```
 /// # #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
@@ -26,15 +26,15 @@ use crate::{
 /// # Ok::<(), oxmcp_schema::SchemaError>(())
 /// ```
 ///
-/// The options are those that are often used; [`schema`](Self::schema) has all the rest. What is wrong with them is
-/// told when the schema is used: a property that does not exist, a limit that is no number.
+/// There is a method for each common option; [`schema`](Self::schema) sets any other keyword. Errors, such as a
+/// property that does not exist or a limit that is no number, are reported when the schema is used.
 #[derive(Debug)]
 #[must_use = "options are returned from the closure that they were given to"]
 pub struct SchemaOptions {
     schema: Value,
-    /// The whole schema as it was, for references into it.
+    /// The original schema as a whole, for references into it.
     root: Arc<Value>,
-    /// Where this is, for errors.
+    /// The position of this schema, for errors.
     pointer: String,
     is_required: Option<bool>,
     error: Option<String>,
@@ -61,7 +61,7 @@ impl SchemaOptions {
         }
     }
 
-    /// Options for the property of this name. It must exist.
+    /// Sets options for the property of this name, which must exist.
     pub fn property(mut self, name: &str, options: impl FnOnce(Self) -> Self) -> Self {
         self.resolve();
         let Some(property) = self
@@ -87,7 +87,7 @@ impl SchemaOptions {
         self
     }
 
-    /// Options for the items of an array.
+    /// Sets options for the items of an array.
     pub fn items(mut self, options: impl FnOnce(Self) -> Self) -> Self {
         self.resolve();
         let Some(items) = self
@@ -106,17 +106,17 @@ impl SchemaOptions {
         self
     }
 
-    /// What it is, for the model to read.
+    /// Sets the description, for models.
     pub fn description(self, text: impl Into<String>) -> Self {
         self.keyword("description", text.into())
     }
 
-    /// What it is called, for people to read.
+    /// Sets the title, for people.
     pub fn title(self, text: impl Into<String>) -> Self {
         self.keyword("title", text.into())
     }
 
-    /// The only values that are accepted.
+    /// Sets the only values that are accepted.
     pub fn enum_values<V: Into<Value>>(self, values: impl IntoIterator<Item = V>) -> Self {
         self.keyword(
             "enum",
@@ -124,12 +124,12 @@ impl SchemaOptions {
         )
     }
 
-    /// The value that is used where none is sent. This is a hint: the type decides what really happens.
+    /// Sets the value that is used if none is sent. This is a hint: the type decides the actual behaviour.
     pub fn default(self, value: impl Into<Value>) -> Self {
         self.keyword("default", value)
     }
 
-    /// Examples of good values.
+    /// Sets examples of valid values.
     pub fn examples<V: Into<Value>>(self, values: impl IntoIterator<Item = V>) -> Self {
         self.keyword(
             "examples",
@@ -137,55 +137,55 @@ impl SchemaOptions {
         )
     }
 
-    /// The least number that is accepted.
+    /// Sets the least number that is accepted.
     pub fn minimum(self, limit: impl Into<Value>) -> Self {
         self.keyword("minimum", limit)
     }
 
-    /// The greatest number that is accepted.
+    /// Sets the greatest number that is accepted.
     pub fn maximum(self, limit: impl Into<Value>) -> Self {
         self.keyword("maximum", limit)
     }
 
-    /// How long a string must be at least, in characters.
+    /// Sets the minimum length of a string, in characters.
     pub fn min_length(self, limit: u32) -> Self {
         self.keyword("minLength", limit)
     }
 
-    /// How long a string may be, in characters.
+    /// Sets the maximum length of a string, in characters.
     pub fn max_length(self, limit: u32) -> Self {
         self.keyword("maxLength", limit)
     }
 
-    /// The regular expression that a string must match somewhere; `^` and `$` make it match as a whole.
+    /// Sets the regular expression that a string must match somewhere; with `^` and `$` it must match as a whole.
     pub fn pattern(self, pattern: impl Into<String>) -> Self {
         self.keyword("pattern", pattern.into())
     }
 
-    /// The format of a string, such as `date-time`. This is a hint: it is not validated.
+    /// Sets the format of a string, such as `date-time`. This is a hint: it is not validated.
     pub fn format(self, name: impl Into<String>) -> Self {
         self.keyword("format", name.into())
     }
 
-    /// The property must be sent.
+    /// Makes the property required.
     pub fn required(mut self) -> Self {
         self.is_required = Some(true);
         self
     }
 
-    /// The property may be left out. The type must be able to do without it.
+    /// Makes the property optional. The type must be able to do without it.
     pub fn optional(mut self) -> Self {
         self.is_required = Some(false);
         self
     }
 
-    /// Members that are not properties are refused, with a message that lists those that are. That catches misspelt
+    /// Refuses members that are not properties, with a message that lists the properties. This detects misspelt
     /// names of optional properties.
     pub fn deny_unknown(self) -> Self {
         self.keyword("additionalProperties", false)
     }
 
-    /// Any keywords: the members of the object given here are added to the schema, or replace those that it has.
+    /// Sets any keywords: the members of the given object are added to the schema, or replace those that it has.
     ///
     /// ```
     /// # #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
@@ -217,7 +217,7 @@ impl SchemaOptions {
         self
     }
 
-    /// Applies the options to a schema within this one.
+    /// Applies the options to a nested schema.
     fn within(
         &mut self,
         schema: Value,
@@ -237,7 +237,7 @@ impl SchemaOptions {
         (inner.schema, inner.is_required)
     }
 
-    /// Puts what a reference stands for in its place, so that options for it hold here and nowhere else.
+    /// Replaces a reference by a copy of its target, so that options for it apply only here.
     fn resolve(&mut self) {
         let Some(reference) = self.schema.get("$ref").and_then(Value::as_str) else {
             return;
@@ -302,7 +302,7 @@ impl SchemaOptions {
         self
     }
 
-    /// The first failure is the one that is told.
+    /// Records a failure; only the first one is reported.
     fn fail(&mut self, message: &str) {
         let place = if self.pointer.is_empty() {
             "/"

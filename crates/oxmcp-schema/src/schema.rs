@@ -1,4 +1,4 @@
-//! [`Schema`]: compiled, ready to be sent and to validate.
+//! [`Schema`]: a compiled schema, ready to be sent and to validate.
 
 use std::{
     fmt,
@@ -28,16 +28,16 @@ use crate::{
     violations::Violations,
 };
 
-/// A [JSON Schema](https://json-schema.org), compiled and ready to be sent. Clones share it.
+/// A [JSON Schema](https://json-schema.org), compiled and ready to be sent. Clones share the same allocation.
 ///
-/// Schemas that are inferred from types keep to what clients and models understand: nested types stand where they
-/// are used (only recursive ones are references, to `$defs`), formats are those of the specification, doc comments are
-/// descriptions, properties come in the order of the fields. An `Option` is a property that may be left out; null
-/// is accepted for it as well, though the schema does not say so, since models do send it.
+/// Schemas that are inferred from types use only features that clients and models understand: nested types are inlined
+/// (only recursive ones are references, to `$defs`), formats are those of the specification, doc comments are
+/// descriptions, properties come in the order of the fields. An `Option` is an optional property; null is accepted for
+/// it as well, though the schema does not say so, since models do send it.
 ///
-/// A schema describes; `format` is a hint for its reader, in every dialect, and is not validated. Use a `pattern`, which
-/// is a regular expression of ECMAScript. It may look around; it cannot refer to its groups, and of the properties of
-/// Unicode it knows the general categories.
+/// `format` is a hint for the reader of the schema, in every dialect, and is not validated. Use a `pattern` instead,
+/// which is a regular expression of ECMAScript. It supports look-around, but no references to its groups; of the
+/// Unicode properties it supports the general categories.
 ///
 /// ```
 /// use serde_json::{json, value::to_raw_value};
@@ -65,16 +65,16 @@ struct Inner {
 }
 
 impl Schema {
-    /// The schema of what is read into a `T`, for the input of a tool.
+    /// The schema of the JSON that is deserialized into a `T`, for the input of a tool.
     #[must_use]
     pub fn of<T: JsonSchema + ?Sized>() -> Self {
         Self::trusted(infer::<T>(Direction::Input))
     }
 
-    /// The schema of what a `T` writes, for the output of a tool.
+    /// The schema of the JSON that a `T` serializes to, for the output of a tool.
     ///
-    /// It differs from [`of`](Self::of) where serde does: a field with a default must not be sent, but is always
-    /// returned.
+    /// It differs from [`of`](Self::of) if serde does: a field with a default is optional in the input, but always
+    /// present in the output.
     #[must_use]
     pub fn of_output<T: JsonSchema + ?Sized>() -> Self {
         Self::trusted(infer::<T>(Direction::Output))
@@ -87,28 +87,29 @@ impl Schema {
         Self::trusted(json!({"type": "object", "additionalProperties": false}))
     }
 
-    /// The schema of any object whatever.
+    /// The schema that accepts every object.
     #[doc(hidden)]
     #[must_use]
     pub fn any_object() -> Self {
         Self::trusted(json!({"type": "object"}))
     }
 
-    /// A schema that was written by hand. It is sent as it is; members come sorted by name, which
+    /// Creates a schema from a handwritten one. It is sent unchanged, but with members sorted by name, which
     /// [`from_raw`](Self::from_raw) avoids.
     ///
-    /// The dialect is the one that `$schema` names: 2020-12 (also the default), 2019-09, draft-07, draft-06 or draft-04.
+    /// The dialect is the one that `$schema` names: 2020-12 (also the default), 2019-09, draft-07, draft-06 or
+    /// draft-04.
     ///
     /// # Errors
-    /// Where it is no valid schema of its dialect, where the dialect is unknown, where it refers to anything outside
-    /// itself (nothing is ever fetched), where a pattern cannot be used, and where it is deeper or larger than any use of it would be.
+    /// If the schema is not valid in its dialect, the dialect is unknown, a reference leads outside of the schema
+    /// (nothing is ever fetched), a pattern cannot be used, or the schema exceeds the limits on depth and size.
     pub fn from_json(schema: impl Into<Value>) -> Result<Self> {
         let schema = schema.into();
         let text = order::write(&schema);
         Self::checked(schema, text)
     }
 
-    /// A schema as JSON text, kept byte for byte.
+    /// Creates a schema from JSON text, which is kept byte for byte.
     ///
     /// ```
     /// use oxmcp_schema::{IntoSchema, Schema};
@@ -128,17 +129,17 @@ impl Schema {
         Self::checked(value, schema.get().to_owned())
     }
 
-    /// The same schema with [options](SchemaOptions), which say more than the type can.
+    /// The same schema with [options](SchemaOptions), which add information that the type cannot express.
     ///
     /// # Errors
-    /// Where an option names a property that does not exist, or makes the schema invalid.
+    /// If an option names a property that does not exist, or makes the schema invalid.
     pub fn with(&self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Result<Self> {
         let schema = options(SchemaOptions::new(&self.0.marked)).finish()?;
         let text = order::write(&schema);
         Self::checked(schema, text)
     }
 
-    /// The schema as it goes over the wire, serialized once.
+    /// The schema as it is sent, serialized once.
     #[must_use]
     pub fn as_raw(&self) -> &RawValue {
         &self.0.text
@@ -160,19 +161,19 @@ impl Schema {
         names.any(|name| !name.is_some_and(|name| is_known(&name)))
     }
 
-    /// Holds a value against the schema.
+    /// Validates a value.
     ///
-    /// Valid values of plain schemas cost one pass over their text. Anything else is decided by a full validator,
-    /// which is made when it is first needed. Its work is bounded: a schema that takes more than a constant for each byte
-    /// of the value accepts nothing.
+    /// Validation of a valid value against a simple schema takes one pass over its text. All other cases are decided by
+    /// a full validator, which is compiled when it is first needed. Its work is bounded: if validation takes more steps
+    /// than a constant and a fixed number per byte of the value, the value is refused.
     ///
     /// # Errors
-    /// What is wrong with the value, for its author to mend.
+    /// The violations, described so that the author of the value can correct them.
     pub fn validate(&self, instance: &RawValue) -> Result<(), Violations> {
         self.validate_text(Text::from(instance))
     }
 
-    /// Holds a value that is there as text against the schema.
+    /// Validates a value that is given as text.
     #[doc(hidden)]
     pub fn validate_text(&self, instance: Text<'_>) -> Result<(), Violations> {
         if accept::accepts(&self.0.fast, instance) {
@@ -181,18 +182,17 @@ impl Schema {
         self.validate_fully(instance)
     }
 
-    /// Reads a value that is valid. `None` where that takes more than one look: then it must be validated, and read by
-    /// serde_json.
+    /// Reads a valid value. `None` if that takes more than one pass: then it must be validated, and read by serde_json.
     #[doc(hidden)]
     #[must_use]
     pub fn read<T: DeserializeOwned>(&self, instance: Text<'_>) -> Option<Read<T>> {
         read::read(&self.0.fast, instance)
     }
 
-    /// Writes a value as serde_json does, and holds it against the schema meanwhile, if there is one.
+    /// Serializes a value as serde_json does, and validates it at the same time if there is a schema.
     ///
     /// # Errors
-    /// Where it cannot be JSON.
+    /// If the value does not serialize to JSON.
     #[doc(hidden)]
     pub fn write<T: Serialize + ?Sized>(
         schema: Option<&Self>,
@@ -228,10 +228,10 @@ impl Schema {
         full.as_ref().map_err(String::as_str)
     }
 
-    /// Refuses a schema that arguments cannot have, since those are an object in every revision.
+    /// Refuses a schema that cannot be that of arguments, which are an object in every revision.
     ///
     /// # Errors
-    /// Where the schema is not of `type: object`, with what to do.
+    /// If the schema is not of `type: object`; the message says how to correct that.
     #[doc(hidden)]
     pub fn ensure_object(&self) -> Result<()> {
         if self.is_object() {
@@ -248,7 +248,7 @@ impl Schema {
         &self.0.marked
     }
 
-    /// Whether the schema says that it accepts objects only.
+    /// Whether the root of the schema has the type `object`.
     #[doc(hidden)]
     #[must_use]
     pub fn is_object(&self) -> bool {
@@ -258,7 +258,7 @@ impl Schema {
             .is_some_and(|kind| kind == "object")
     }
 
-    /// A schema that this crate has made: it is compiled in full when that is first needed.
+    /// A schema that this crate has generated: the full validator is compiled when it is first needed.
     fn trusted(marked: Value) -> Self {
         let text = order::write(&marked);
         Self::new(marked, text)
@@ -293,14 +293,14 @@ impl Schema {
         accept::accepts(&self.0.fast, Text::from(instance))
     }
 
-    /// Whether the fast check proves that no name stands twice in an object of the value; for tests.
+    /// Whether the fast check proves that no object in the value has duplicate names; for tests.
     #[cfg(test)]
     pub(crate) fn names_are_single(&self, instance: Text<'_>) -> bool {
         let mut acceptor = accept::Acceptor::new(instance);
         acceptor.value(&self.0.fast) && !acceptor.has_unlisted_names
     }
 
-    /// What the full validator says; for tests.
+    /// The verdict of the full validator; for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn validate_by_full(&self, instance: &RawValue) -> Result<(), Violations> {
@@ -308,7 +308,7 @@ impl Schema {
     }
 }
 
-/// Compiles a schema, whose JSON is `length` bytes long, if it is one.
+/// Validates and compiles a schema whose JSON is `length` bytes long.
 fn compile(schema: Value, length: usize) -> Result<Validator> {
     let dialect = Dialect::named(&schema)?.unwrap_or(Dialect::DEFAULT);
     if let Err(violations) = messages::explain(&dialect.validator(), &schema, length) {

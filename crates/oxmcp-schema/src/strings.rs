@@ -1,4 +1,5 @@
-//! Objects whose members all come as strings, as the arguments of a prompt do; and the values that a string can stand for.
+//! Objects whose members are all given as strings, such as the arguments of a prompt, and the conversion of the strings
+//! to values.
 
 use oxmcp_json::{Text, write_string};
 use serde_json::{Number, Value};
@@ -11,51 +12,52 @@ use crate::{
     violations::Violation,
 };
 
-/// What is known of an object that is read from strings: its fields, and the schema that it must fit in the end.
+/// The fields of an object that is read from strings, and the schema that the result must match.
 #[derive(Clone, Debug)]
 pub struct StringFields {
     schema: Schema,
     fields: Vec<StringField>,
 }
 
-/// What was given for a field: a text and, for a field that is a list, the texts that it is made of.
+/// The value given for a field: a string and, for a field that is a list, the strings of its items.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct StringValue<'a> {
-    /// The string; of several, the first.
+    /// The string; the first one if there are several.
     pub text: &'a str,
-    /// The strings, where there may be several.
+    /// The strings, if there may be several.
     pub pieces: &'a [String],
 }
 
-/// A field of such an object.
+/// A field of an object that is read from strings.
 #[derive(Clone, Debug)]
 pub struct StringField {
     /// The name of the member.
     pub name: String,
-    /// Its name, for people.
+    /// The display name, for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
-    /// Whether it must be there.
+    /// Whether the field must be present.
     pub is_required: bool,
-    /// The only values that are accepted, as they are typed. Empty where any may be.
+    /// The only accepted values, as users type them. Empty if there is no such restriction.
     pub values: Vec<String>,
-    /// Those of the items, where it is a list.
+    /// The types of the value, or of the items if it is a list.
     kinds: Kinds,
     is_list: bool,
 }
 
 impl StringFields {
-    /// The fields of what has this schema, in the order of their declaration.
+    /// The fields of an object with this schema, in the order of their declaration.
     ///
     /// # Errors
-    /// Where it is no struct with named fields, or one of them cannot be read from a string. It says what to do.
+    /// If the schema is not that of a struct with named fields, or a field cannot be read from a string. The message
+    /// says how to correct that.
     pub fn new(schema: Schema) -> Result<Self> {
         Self::build(schema, false)
     }
 
-    /// The same, where a field may be a list as well.
+    /// The same as [`new`](Self::new), but fields may also be lists.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -83,22 +85,22 @@ impl StringFields {
         Ok(Self { schema, fields })
     }
 
-    /// The members, in the order in which the type declares them.
+    /// The fields, in the order of their declaration.
     pub fn iter(&self) -> impl Iterator<Item = &StringField> {
         self.fields.iter()
     }
 
-    /// Whether members are taken that no field is named after, as maps take them.
+    /// Whether members are accepted that are no fields, as for maps.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let additional = self.schema.marked().get("additionalProperties");
         additional.is_some_and(|additional| *additional != Value::Bool(false))
     }
 
-    /// Writes what was given as the object that it stands for, and validates it.
+    /// Converts the given strings to an object, and validates it.
     ///
     /// # Errors
-    /// What is wrong, a line for each.
+    /// The violations, one per line.
     pub fn read<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -107,7 +109,7 @@ impl StringFields {
         self.read_lists(given.map(|(name, text)| (name, StringValue { text, pieces: &[] })))
     }
 
-    /// The same, where lists may have been given as well.
+    /// The same as [`read`](Self::read), but values may also be lists.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -129,7 +131,7 @@ impl StringFields {
             if !object.names.is_empty() {
                 json.push(b',');
             }
-            // A line for each, so that the line of an error of deserialization tells the member.
+            // Each member is on a line of its own, so that the line of a deserialization error identifies the member.
             json.push(b'\n');
             write_string(&mut json, name);
             json.push(b':');
@@ -151,7 +153,7 @@ impl StringFields {
     }
 }
 
-/// A failure, said of the member that it is in.
+/// The message of a violation, with the name of the member.
 fn line(failure: &Violation) -> String {
     match failure.pointer().strip_prefix('/') {
         Some(name) => {
@@ -192,13 +194,13 @@ impl StringField {
         })
     }
 
-    /// Whether it may be several strings.
+    /// Whether the field may have several strings.
     #[must_use]
     pub fn is_list(&self) -> bool {
         self.is_list
     }
 
-    /// Writes the value that was given.
+    /// Writes the given value.
     fn write(&self, out: &mut Vec<u8>, given: StringValue<'_>) {
         if !self.is_list {
             return self.kinds.write(out, given.text);
@@ -213,7 +215,8 @@ impl StringField {
         out.push(b']');
     }
 
-    /// Many forms send what was not filled in as an empty text. Where that is no value, nothing is meant.
+    /// Whether the field counts as left out. Many forms send fields that were not filled in as empty strings; if such a
+    /// string is no valid value, it counts as absent.
     fn is_left_out(&self, text: &str) -> bool {
         let is_value = self.is_list
             || self.kinds.has_strings()
@@ -226,7 +229,7 @@ impl StringField {
 #[derive(Debug, Default)]
 pub struct StringObject {
     json: String,
-    /// The member on each line, but for the first line.
+    /// The names of the members on the lines of `json`, from the second line on.
     names: Vec<String>,
 }
 
@@ -237,7 +240,7 @@ impl StringObject {
         &self.json
     }
 
-    /// What is wrong where a type cannot be read from the JSON though it fits the schema.
+    /// Describes the error of a type that cannot be read from the JSON although the schema accepts it.
     #[must_use]
     pub fn explain(&self, error: &serde_json::Error) -> String {
         let text = error.to_string();
@@ -256,7 +259,7 @@ impl StringObject {
     }
 }
 
-/// The values that a schema lists, as they are typed; none where it accepts others as well.
+/// The values that a schema lists, as users type them; empty if it lists none.
 pub(crate) fn typed_values(schema: &Value) -> Vec<String> {
     if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
         let typed = listed.iter().filter_map(|value| match value {
@@ -272,7 +275,7 @@ pub(crate) fn typed_values(schema: &Value) -> Vec<String> {
     }
 }
 
-/// The kinds of values that a field can have, of those that a string can stand for.
+/// The types of values that a field can have, as far as strings can represent them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -315,13 +318,13 @@ impl Kinds {
                     .filter_map(Value::as_str)
                     .for_each(|name| kinds.add(name));
             }
-            // What accepts anything accepts strings.
+            // A schema that accepts any value accepts strings.
             _ => kinds.string |= says_nothing && !map.contains_key("$ref"),
         }
         kinds
     }
 
-    /// Whether any string, or one of several, is a value as it stands.
+    /// Whether strings are values of this field.
     pub(crate) fn has_strings(self) -> bool {
         self.string
     }
@@ -353,10 +356,11 @@ impl Kinds {
         self.boolean |= other.boolean;
     }
 
-    /// Writes the value that the text stands for. What stands for none is a string, which validation will refuse.
+    /// Writes the value that the text represents. Text that represents none is written as a string, which validation
+    /// then refuses.
     pub(crate) fn write(self, out: &mut Vec<u8>, text: &str) {
         match self.scalar(text.trim()) {
-            // Where strings are fine as well, only what would be written just so is anything else.
+            // If strings are accepted as well, only text in the exact form of a scalar is written as that scalar.
             Some(scalar) if !self.string || scalar == text => {
                 out.extend_from_slice(scalar.as_bytes());
             }

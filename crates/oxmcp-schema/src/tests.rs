@@ -12,7 +12,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// Few names and values, so that schemas and instances meet.
+/// A small set of names and values, so that instances often match schemas.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
@@ -104,7 +104,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What most schemas of tools are: properties, some of them required.
+/// The usual schema of a tool: properties, some of them required.
 fn record(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     prop::collection::btree_map(name(), (inner, any::<bool>()), 1..4).prop_map(|properties| {
         let required: Vec<_> = properties
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// That the fast check is of any use: these must not need the full validator.
+/// The fast check must accept these values without the full validator.
 #[test]
 fn plain_values_are_accepted_fast() {
     let pair = json!({
@@ -183,7 +183,7 @@ fn plain_values_are_accepted_fast() {
     }
 }
 
-/// What would be gone through for each value of a long list is left to the full validator.
+/// Long lists of values are left to the full validator, since the fast check compares them one by one.
 #[test]
 fn the_fast_check_is_fast() {
     let scalars = |count: i64| (0..count).map(Value::from).collect::<Vec<_>>();
@@ -201,7 +201,7 @@ fn the_fast_check_is_fast() {
     assert_eq!(kept.len(), 2, "others would never be asked");
 }
 
-/// Each keyword just missed: chance does not hit every limit in every run.
+/// A near miss for each keyword: random tests do not hit every limit in every run.
 #[test]
 fn no_keyword_is_passed_over() {
     let cases = [
@@ -281,7 +281,7 @@ fn repeated_names_are_not_a_way_around() {
     assert!(schema.validate(&raw(r#"{"a":1,"a":1}"#)).is_ok());
 }
 
-/// More properties than there are bits, and more than are gone through one by one.
+/// More properties than there are bits, and more than are compared one by one.
 #[test]
 fn an_object_of_many_properties_is_accepted_fast() {
     let names: Vec<_> = (0..70).map(|place| format!("p{place:02}")).collect();

@@ -1,12 +1,12 @@
-//! Violations: what is wrong with a value, for its author to mend.
+//! Violations: descriptions of the errors in a value, for its author to correct.
 
 use std::{error::Error as StdError, fmt};
 
-/// What is wrong with a value, in words that a language model can act on.
+/// The violations of a schema by a value, in words that a language model can act on.
 ///
-/// Displayed, it is a line per failure: the [JSON Pointer](https://www.rfc-editor.org/rfc/rfc6901) of the place, what
-/// is wrong there, and what would be accepted. The number of failures and the length of each line are bounded,
-/// whatever the value is.
+/// The `Display` form has one line per violation: the [JSON Pointer](https://www.rfc-editor.org/rfc/rfc6901) of the
+/// position, the error, and the accepted values. The number of violations and the length of each line are bounded for
+/// every value.
 ///
 /// ```
 /// use serde_json::{json, value::to_raw_value};
@@ -23,11 +23,11 @@ use std::{error::Error as StdError, fmt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violations {
     pub(crate) failures: Vec<Violation>,
-    /// Whether there are more than are told.
+    /// Whether there are more violations than are listed.
     pub(crate) is_cut: bool,
 }
 
-/// One failure of [`Violations`].
+/// One of the [`Violations`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub(crate) pointer: String,
@@ -35,7 +35,7 @@ pub struct Violation {
 }
 
 impl Violations {
-    /// How many failures are told at most: a model mends a few at a time, and pays for each word.
+    /// The maximum number of listed violations: a model corrects a few at a time, and pays for each word.
     pub(crate) const MAX: usize = 8;
 
     pub(crate) fn one(pointer: impl Into<String>, message: impl Into<String>) -> Self {
@@ -49,20 +49,20 @@ impl Violations {
         }
     }
 
-    /// The failures, in the order in which the schema finds them. There is always one.
+    /// The violations, in the order in which the schema finds them. There is always at least one.
     pub fn iter(&self) -> impl Iterator<Item = &Violation> {
         self.failures.iter()
     }
 }
 
 impl Violation {
-    /// The JSON Pointer of the offending place; empty for the value itself.
+    /// The JSON Pointer of the offending value; empty for the root.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// What is wrong, and what would be accepted.
+    /// The error, and the accepted values.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,4 +1,4 @@
-//! A file as a cluster of one node, which restarts: its keys, and its bus in memory.
+//! The store as a cluster of one node that restarts: its keys, and its bus in memory.
 
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
@@ -25,7 +25,7 @@ impl Cluster for Sqlite {
         self.keys.clone()
     }
 
-    /// Nobody else has the file.
+    /// There is nothing to compare with, since no other process has the file.
     async fn compare(&self, _fact: &str, _value: &str) -> Result<Option<String>> {
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! Thread that has the connection. Jobs that wait for it at the same time become one transaction.
+//! Thread that owns the connection. Jobs that wait for it at the same time become one transaction.
 
 use std::{
     array,
@@ -22,14 +22,14 @@ use crate::{
     schema,
 };
 
-/// How many jobs may wait, and how many become one transaction. Each may have a message of the largest size.
+/// The most jobs that may wait, and that become one transaction. Each may have a message of the largest size.
 const QUEUE: usize = 64;
 
-/// What is done with the connection, within a transaction. What it returns is told how the transaction ended.
+/// A job that uses the connection, within a transaction. It returns a callback that is told how the transaction ended.
 type Job = Box<dyn FnOnce(&Connection) -> Answer + Send>;
 type Answer = Box<dyn FnOnce(Option<&rusqlite::Error>)>;
 
-/// A database that is open. The thread ends, and closes the file, when the last of its owners is dropped.
+/// An open database. The thread ends, and closes the file, when the last of its owners is dropped.
 #[derive(Debug)]
 pub(crate) struct Database {
     jobs: mpsc::Sender<Job>,
@@ -37,15 +37,15 @@ pub(crate) struct Database {
     changes: Arc<Changes>,
 }
 
-/// What waits for changes is woken in so many groups. One that is woken for nothing asks the database once.
+/// The number of groups in which waiters are woken. A waiter that is woken without a change asks the database once.
 const GROUPS: usize = 64;
 
-/// What wakes those that wait for changes.
+/// The handles that wake waiters for changes.
 #[derive(Debug)]
 pub(crate) struct Changes([Notify; GROUPS]);
 
 impl Changes {
-    /// What wakes those that wait for a change of this name, and others.
+    /// The handle that wakes the waiters for changes of this name, and of others in its group.
     pub(crate) fn of(&self, name: &str) -> &Notify {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
         let [first, ..] = &self.0;
@@ -55,7 +55,7 @@ impl Changes {
 }
 
 impl Database {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub(crate) async fn open(path: PathBuf) -> Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (opened, is_open) = oneshot::channel();
@@ -65,7 +65,7 @@ impl Database {
             .name("oxmcp-sqlite".to_owned())
             .spawn(move || match schema::open(&path, begun) {
                 Ok(connection) => {
-                    // Whoever opened it has given up: the queue is closed, too.
+                    // This fails if the caller of `open` has given up: then the queue is closed, too.
                     let _ = opened.send(Ok(()));
                     serve(&connection, queue);
                 }
@@ -82,13 +82,13 @@ impl Database {
         })
     }
 
-    /// What wakes those that wait for changes.
+    /// The handles that wake waiters for changes.
     pub(crate) fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// Runs a job, and returns when what it wrote is on the disk. A job that fails has written nothing. Dropped before it returns,
-    /// the job is done all the same once it has its place in the queue.
+    /// Runs a job, and returns when its writes are on the disk. A job that fails has written nothing. If the future is dropped, the
+    /// job is still done once it is in the queue.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
@@ -96,7 +96,8 @@ impl Database {
         self.run_then(job, || {}).await
     }
 
-    /// The same for a job that changes what bears this name: what waits for that is woken, also where this was dropped.
+    /// Runs a job, like [`run`](Self::run), that changes the data of this name. Its waiters are woken, also if the future was
+    /// dropped.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
         name: &str,
@@ -121,7 +122,7 @@ impl Database {
                     None => outcome.map_err(Error::from),
                 };
                 then();
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = answer.send(outcome);
             })
         });
@@ -135,7 +136,7 @@ impl Database {
     }
 }
 
-/// A clock that begins with the system's, and does not jump with it.
+/// A clock that begins at the system time, and does not jump with it.
 #[derive(Debug)]
 struct Clock {
     begun: Instant,
@@ -156,12 +157,12 @@ impl Clock {
     }
 }
 
-/// A duration in milliseconds, as SQLite has integers.
+/// A duration in milliseconds, as an integer of SQLite.
 pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Runs jobs until nobody can bring any more.
+/// Runs jobs until the queue is closed.
 fn serve(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
     while let Some(first) = queue.blocking_recv() {
         let mut batch = vec![first];
@@ -174,11 +175,11 @@ fn serve(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-/// Runs jobs as one transaction, and answers when it has ended.
+/// Runs jobs as one transaction, and answers them when it has ended.
 fn transact(connection: &Connection, batch: Vec<Job>) {
     let begun = execute(connection, "BEGIN");
     let answers: Vec<_> = batch.into_iter().map(|job| job(connection)).collect();
-    // Where the disk is full SQLite may have rolled back already, and then there is nothing to commit.
+    // If the disk is full, SQLite may have rolled back already, and then there is nothing to commit.
     let ended = begun.and_then(|()| execute(connection, "COMMIT"));
     let failed = ended.err();
     if let Some(error) = &failed {
@@ -192,7 +193,7 @@ fn transact(connection: &Connection, batch: Vec<Job>) {
     }
 }
 
-/// Runs a job so that all of it is done or nothing.
+/// Runs a job atomically: all of it is done, or nothing.
 fn atomically<T>(
     connection: &Connection,
     job: impl FnOnce(&Connection) -> Result<T, Failure>,

@@ -1,4 +1,5 @@
-//! Events in SQLite: a row for each stream, under a hash of its session, and one for each event. Triggers count what a stream has.
+//! Events in SQLite: a row for each stream, under a hash of its session, and one for each event. Triggers count the events and
+//! bytes of a stream.
 
 use std::{pin::pin, time::Duration};
 
@@ -14,10 +15,10 @@ use crate::{
     store::{Bounds, Sqlite},
 };
 
-/// How long a stream is known that has not ended, though nothing happens to it: as for a client that sleeps.
+/// The time for which a stream that has not ended is known without activity, for example one of a client that sleeps.
 const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How many streams of a session are known, those included that have ended and can still be replayed.
+/// The most streams of a session, including those that have ended and can still be replayed.
 const MAX_STREAMS: i64 = 1024;
 
 /// A row of a stream.
@@ -48,7 +49,7 @@ impl Stream {
         .optional()
     }
 
-    /// The stream, which begins with this if there is none.
+    /// The stream with this name, which is created if there is none.
     fn open(db: &Connection, session: &str, name: &str, now: i64) -> Result<Self, Failure> {
         if let Some(found) = Self::find(db, session, name)? {
             return Ok(found);
@@ -71,7 +72,7 @@ impl Stream {
         Ok(new)
     }
 
-    /// Of the streams of a session that have ended the oldest goes. Returns whether there is one.
+    /// Removes the oldest stream of a session that has ended. Returns whether there was one.
     fn forget_ended(db: &Connection, session: &str) -> rusqlite::Result<bool> {
         let oldest: Option<i64> = db
             .prepare_cached(
@@ -113,7 +114,8 @@ fn purge(db: &Connection, age: Duration, now: i64) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute([oldest, idle]).map(drop)
 }
 
-/// Removes the oldest events of a stream until it is within its bounds, and then those of the largest streams, until all are.
+/// Removes the oldest events of a stream until it is within its bounds, and then those of the largest streams, until all events are
+/// within theirs.
 fn make_room(db: &Connection, stream: i64, bounds: &Bounds) -> rusqlite::Result<()> {
     let most = |bound: usize| i64::try_from(bound).unwrap_or(i64::MAX);
     let drop_oldest = |stream: i64| {
@@ -148,7 +150,7 @@ fn make_room(db: &Connection, stream: i64, bounds: &Bounds) -> rusqlite::Result<
     }
 }
 
-/// Adds events. Returns the index of the last one; `None` under a lease that was lost.
+/// Adds events. Returns the index of the last one; `None` if the lease was lost.
 fn append(
     db: &Connection,
     (session, name): (&str, &str),
@@ -188,7 +190,7 @@ fn append(
     Ok(Some(stream.last))
 }
 
-/// The events after an index, and whether the stream has ended with them; `None` where some are lost.
+/// The events after an index, and whether the stream has ended with them; `None` if some are lost.
 fn after(
     db: &Connection,
     (session, name): (&str, &str),
@@ -256,7 +258,7 @@ impl EventStore for Sqlite {
 
     async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
         let (session, stream) = (hashed(session), stream.to_owned());
-        // Before the database is asked: a change that comes in between is not missed.
+        // Enabled before the database is asked, so that a change in between is not missed.
         let mut change = pin!(self.database.changes().of(&session).notified());
         change.as_mut().enable();
         let job = move |db: &Connection| {
@@ -265,7 +267,7 @@ impl EventStore for Sqlite {
             Ok(found.is_some_and(|stream| !stream.ended && stream.last == last))
         };
         if self.database.run(job).await? {
-            // Nobody else has the file, so every change is told.
+            // No other process has the file, so every change wakes the waiters.
             change.await;
         }
         Ok(())

@@ -1,15 +1,15 @@
-//! Errors of SQLite as those of the SDK. They say what to do, and nothing of the data.
+//! Conversion of errors of SQLite to errors of the SDK. The messages say what to do, and show nothing of the data.
 
 use std::io;
 
 use oxmcp::Error;
 use rusqlite::ErrorCode;
 
-/// Why a job failed.
+/// The reason why a job failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Sqlite(rusqlite::Error),
-    /// What was asked is refused; the database is well.
+    /// The operation is refused; the database is intact.
     Refused(Error),
 }
 
@@ -34,7 +34,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// An I/O error with this message: a client that is told of it learns no path.
+/// An I/O error with this message: a client that gets the error learns no path.
 pub(crate) fn io(kind: io::ErrorKind, message: impl Into<String>) -> Error {
     io::Error::new(kind, message.into()).into()
 }

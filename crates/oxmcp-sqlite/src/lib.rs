@@ -19,9 +19,9 @@
 //! # }
 //! ```
 //!
-//! What a store has acknowledged is on the disk: it outlives a crash of the program and of the machine. One thread writes, and what
-//! is asked of it at the same time becomes one commit. One process has the file; another one that opens it is refused. SQLite is a
-//! part of this crate, and needs nothing of the system.
+//! Data that a store has acknowledged is on the disk: it outlives a crash of the program and of the machine. One thread writes, and
+//! operations that arrive at the same time become one commit. Only one process can open the file at a time; another one is refused.
+//! SQLite is compiled into this crate, and needs no library of the system.
 
 // The files of this crate:
 //
@@ -29,8 +29,8 @@
 // | `tasks` | tasks |
 // | `sessions` | sessions |
 // | `events` | events of streams |
-// | `cluster` | all of it for an endpoint, with keys and a bus in memory |
-// | `schema` | the tables, and whose file it is |
+// | `cluster` | all stores as the cluster of an endpoint, with keys and a bus in memory |
+// | `schema` | the tables, and the checks of a file that is opened |
 // | `database` | the thread that has the connection |
 // | `failure` | the errors |
 

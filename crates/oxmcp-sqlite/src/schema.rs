@@ -1,4 +1,4 @@
-//! The tables of the file, and opening it: whose file it is, and that nobody else has it.
+//! Tables of the file, and its opening, which checks that the file belongs to this crate and that no other process has it.
 
 use std::{
     fs::OpenOptions,
@@ -12,16 +12,16 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::failure::{self, Failure};
 
-/// Marks the file as ours, in its header: "oxmc".
+/// Marks the file as one of this crate, in its header: "oxmc".
 const APPLICATION_ID: i32 = 0x6f78_6d63;
 
-/// The version of the tables. It changes when a reader of the old ones would go wrong.
+/// The version of the tables. It changes when a release that knows only the old ones would misread them.
 const VERSION: i32 = 1;
 
-/// How long a process that ends may keep the file from the next one.
+/// The time for which a process that ends may keep the file from the next one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many statements are kept prepared: all that there are.
+/// The number of statements that are kept prepared, which suffices for all.
 const STATEMENTS: usize = 96;
 
 /// Commits reach the disk before they are acknowledged (`FULL`), and one process has the file (`EXCLUSIVE`), which also needs no
@@ -64,7 +64,7 @@ CREATE TRIGGER task_removed AFTER DELETE ON tasks BEGIN
 END;
 ";
 
-/// Those that files of earlier releases do not have. A reader that does not know them does nothing wrong.
+/// The tables that files of earlier releases do not have. A release that does not know them can still use the file.
 const LATER_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS keys (secret BLOB NOT NULL) STRICT;
 
@@ -113,7 +113,7 @@ CREATE TRIGGER IF NOT EXISTS event_removed AFTER DELETE ON events BEGIN
 END;
 ";
 
-/// Opens the file, or makes it. `now_ms` is the time of the store.
+/// Opens the file, or creates it. `now_ms` is the time of the store.
 pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
     create(path).map_err(|error| {
         let message = format!(
@@ -125,7 +125,8 @@ pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
     connect(path, now_ms).map_err(|error| refused(path, error))
 }
 
-/// Makes the file so that only its owner can read it: it has secrets. SQLite gives the same permissions to the one beside it.
+/// Creates the file so that only its owner can read it, since it holds secrets. SQLite gives the same permissions to the file
+/// beside it.
 fn create(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -136,8 +137,9 @@ fn create(path: &Path) -> io::Result<()> {
 
 enum Refused {
     Sqlite(rusqlite::Error),
-    /// A database of another program, or of a newer release of this one.
+    /// A database of another program.
     Foreign,
+    /// A database of a newer release, with its version.
     Newer(i32),
 }
 
@@ -148,7 +150,7 @@ impl From<rusqlite::Error> for Refused {
 }
 
 fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
-    // The path is a path, and never a URI; one thread has the connection.
+    // The path is never read as a URI, and only one thread uses the connection.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
@@ -173,7 +175,7 @@ fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(LATER_TABLES)?;
     transaction.execute("DELETE FROM tasks WHERE expires <= ?1", [now_ms])?;
-    // Whoever held a lease had the file, which is ours now.
+    // The leases were held by the process that had the file before, so all of them end.
     for table in ["tasks", "streams"] {
         let leases = format!("UPDATE {table} SET leased_until = ?1 WHERE leased_until > ?1");
         transaction.execute(&leases, [now_ms])?;
@@ -182,7 +184,7 @@ fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
     Ok(connection)
 }
 
-/// The key of this file, which seals what travels with clients. It is made with the file.
+/// The key of this file, which seals data that travels with clients. It is created with the file.
 pub(crate) fn key(db: &Connection) -> Result<StateKey, Failure> {
     let kept = db.query_row("SELECT secret FROM keys", [], |row| row.get(0));
     if let Some(secret) = kept.optional()? {

@@ -1,4 +1,4 @@
-//! Sessions in SQLite: a row for each, with its record as JSON, under a hash of its id.
+//! Sessions in SQLite: a row for each session, with its record as JSON, under a hash of its id.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ fn find(db: &Connection, key: &str, now: i64) -> rusqlite::Result<Option<(String
     .optional()
 }
 
-/// Whether there is a session under this key, be it over or not.
+/// Whether there is a session under this key, even one that is over.
 fn exists(db: &Connection, key: &str) -> rusqlite::Result<bool> {
     db.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?
         .exists([key])
 }
 
-/// How many sessions a principal has. What has expired is not there any more.
+/// The number of sessions of a principal. Expired ones have been removed before.
 fn count_of(db: &Connection, principal: &str) -> rusqlite::Result<usize> {
     db.prepare_cached(
         "SELECT count(*) FROM sessions WHERE record IS NOT NULL AND json_extract(record, '$.principal') = ?1",
@@ -50,7 +50,7 @@ fn count_of(db: &Connection, principal: &str) -> rusqlite::Result<usize> {
     .query_row([principal], |row| row.get(0))
 }
 
-/// Removes what has expired, and what would expire first where there are too many.
+/// Removes expired sessions, and those that would expire first if there are too many.
 fn purge(db: &Connection, max: usize, now: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM sessions WHERE expires <= ?1")?
         .execute([now])?;

@@ -1,4 +1,4 @@
-//! Tasks in SQLite: a row for each, with its record as JSON.
+//! Tasks in SQLite: a row for each task, with its record as JSON.
 
 use std::{pin::pin, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     store::{Bounds, Sqlite},
 };
 
-/// A record as it is in the table.
+/// A record as a row of the table.
 struct Row {
     id: String,
     owner: Option<Vec<u8>>,
@@ -90,7 +90,7 @@ fn replace(
         let (_, bytes) = totals(db)?;
         check_bytes(bytes.saturating_add(row.bytes - before), bounds)?;
     }
-    // The time to live counts from when the task was made, so far as there is such a time.
+    // The time to live counts from the creation of the task; the expiry is at most the largest integer.
     db.prepare_cached(
         "UPDATE tasks SET record = ?2, bytes = ?3, is_over = ?4, revision = revision + 1,
          expires = created + min(?5, 9223372036854775807 - created) WHERE id = ?1",
@@ -130,7 +130,7 @@ fn ids(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<
     Ok(ids.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A count as SQLite has integers; what is more than all of them is all of them.
+/// A count as an integer of SQLite, at most the largest one.
 fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -224,7 +224,7 @@ impl TaskStore for Sqlite {
         );
         let database = &self.database;
         let now = database.now_ms();
-        // No id is empty.
+        // No id is empty, so all ids are greater than the empty text.
         let sql = "SELECT id FROM tasks WHERE owner IS ?1 AND id > ifnull(?2, '') AND expires > ?3
                    ORDER BY id LIMIT ?4";
         database
@@ -236,7 +236,7 @@ impl TaskStore for Sqlite {
         let database = &self.database;
         let sql = "SELECT revision, expires FROM tasks WHERE id = ?1 AND expires > ?2";
         loop {
-            // Before the database is asked: a change that comes in between is not missed.
+            // Enabled before the database is asked, so that a change in between is not missed.
             let mut change = pin!(database.changes().of(id).notified());
             change.as_mut().enable();
             let (key, now) = (id.to_owned(), database.now_ms());
@@ -251,7 +251,7 @@ impl TaskStore for Sqlite {
             match found {
                 Some((found, expires)) if found == revision => {
                     let left = u64::try_from(expires - now).unwrap_or_default();
-                    // Either way the database is asked again.
+                    // In either case the database is asked again.
                     let _ = timeout(Duration::from_millis(left), change).await;
                 }
                 _ => return Ok(()),

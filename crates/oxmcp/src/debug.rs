@@ -1,6 +1,6 @@
-//! Debug output of types with members that have none, such as handlers.
+//! Debug output of types with members that do not implement `Debug`, such as handlers.
 
-/// Implements `Debug` with the members that are worth showing, and `..` for the others.
+/// Implements `Debug` with the given members, and `..` for the others.
 macro_rules! opaque_debug {
     (
         $([$($generic:tt)+])? $name:ident $(<$($parameter:tt),+>)?

@@ -1,4 +1,4 @@
-//! The one error type of the crate. Beside it in `error/`: copies of errors, and the errors of HTTP.
+//! The error type of the crate. Copies of errors and the errors of HTTP are in `error/`.
 
 mod copy;
 mod http;
@@ -16,15 +16,15 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-/// What an operation of this crate returns.
+/// The result of an operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed.
+/// The error of an operation.
 ///
-/// The error is opaque; ask it: [`code`](Self::code), [`is_timeout`](Self::is_timeout),
-/// [`is_cancelled`](Self::is_cancelled), [`is_closed`](Self::is_closed), [`is_protocol`](Self::is_protocol).
-/// Errors cross the wire unchanged in both directions: what a handler returns as an `Error` is what the caller's
-/// future fails with, code, message and data included.
+/// The error is opaque, and has methods to examine it: [`code`](Self::code), [`is_timeout`](Self::is_timeout),
+/// [`is_cancelled`](Self::is_cancelled), [`is_closed`](Self::is_closed), [`is_protocol`](Self::is_protocol). Errors cross the
+/// wire unchanged in both directions: an `Error` that a handler returns is the error of the caller's future, with its code,
+/// message and data.
 ///
 /// ```
 /// use oxmcp::{Error, ErrorCode};
@@ -40,13 +40,13 @@ struct Inner {
     kind: Kind,
     message: Cow<'static, str>,
     data: Option<Box<RawValue>>,
-    /// The status of the HTTP answer that it came with.
+    /// The status of the HTTP response with which the error came.
     http_status: Option<u16>,
-    /// The challenges of that answer.
+    /// The challenges of that response.
     www_authenticate: Option<Box<str>>,
-    /// Whether that answer says that nothing was done.
+    /// Whether that response says that the request was not processed.
     is_refused_unserved: bool,
-    /// Whether a tool that fails with it tells the model.
+    /// Whether the model is shown the error if a tool fails with it.
     is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -58,38 +58,38 @@ enum Kind {
     Timeout,
     Cancelled,
     Closed,
-    /// An HTTP answer that is no JSON-RPC message.
+    /// An HTTP response that is not a JSON-RPC message.
     Http,
-    /// A message did not get through, or its answer not back.
+    /// A message could not be sent, or its response was not received.
     Network {
         sent: bool,
     },
     Io,
-    /// What the peer sent is not what the method returns.
+    /// The peer's response does not have the type of the method's result.
     Decode,
-    /// The peer, in the revision that is spoken, does not have what was asked of it.
+    /// The peer, or the negotiated revision, does not support the operation.
     Unsupported,
     /// The caller asked for something that can never work.
     Misuse,
     /// A limit of this side was reached.
     Limit,
-    /// A tool said that it failed.
+    /// A tool reported that it failed.
     Tool,
-    /// The user did not do what was asked: said no, or with `true` neither yes nor no.
+    /// The user declined a question, or, if `dismissed`, closed it without an answer.
     Declined {
         dismissed: bool,
     },
-    /// A login did not come to a token.
+    /// A login did not result in a token.
     #[cfg(feature = "auth")]
     Authorization {
         interaction_required: bool,
     },
-    /// The client is to answer first; the handler runs again then.
+    /// The client must answer first; then the handler runs again.
     Suspended,
 }
 
 impl Error {
-    /// An error with a JSON-RPC code, for a peer to see.
+    /// Creates an error with a JSON-RPC code, for the peer.
     #[must_use]
     pub fn protocol(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Protocol(code.into()), message)
@@ -101,8 +101,8 @@ impl Error {
         Self::protocol(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// There is nothing to be read at a URI: [`ErrorCode::RESOURCE_NOT_FOUND`], which clients that speak 2026-07-28 get
-    /// as [`ErrorCode::INVALID_PARAMS`], with the URI in the data.
+    /// No resource exists at a URI: [`ErrorCode::RESOURCE_NOT_FOUND`], which clients that speak 2026-07-28 get as
+    /// [`ErrorCode::INVALID_PARAMS`], with the URI in the data.
     /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#error-handling).
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
@@ -140,7 +140,7 @@ impl Error {
         .with_data(UrlElicitationRequiredData::new(elicitations))
     }
 
-    /// [`ErrorCode::INVALID_REQUEST`]: the request makes no sense now.
+    /// [`ErrorCode::INVALID_REQUEST`]: the request is not valid in the current state.
     #[must_use]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::protocol(ErrorCode::INVALID_REQUEST, message)
@@ -165,14 +165,14 @@ impl Error {
         Self::new(Kind::Timeout, message)
     }
 
-    /// The work was given up, by whoever wanted it: [`is_cancelled`](Self::is_cancelled). For extensions, whose calls can be cancelled in
-    /// ways of their own; a peer gets [`ErrorCode::INTERNAL_ERROR`].
+    /// The work was cancelled by its caller: [`is_cancelled`](Self::is_cancelled). For extensions, whose calls can be cancelled
+    /// in their own ways; a peer gets [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn cancelled(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Cancelled, message)
     }
 
-    /// The connection is closed. For custom transports: the reason, as the user should read it.
+    /// The connection is closed. For custom transports; `message` is the reason, written for the user.
     #[must_use]
     pub fn closed(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Closed, message)
@@ -194,8 +194,8 @@ impl Error {
         Self::new(Kind::Tool, message)
     }
 
-    /// A bound of this side is reached, as that of a store: [`is_limit`](Self::is_limit). The message says what to do; a peer gets
-    /// it with [`ErrorCode::INTERNAL_ERROR`].
+    /// A limit of this side is reached, such as that of a store: [`is_limit`](Self::is_limit). The message should say what to
+    /// do; a peer gets it with [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Limit, message)
@@ -222,65 +222,66 @@ impl Error {
         }))
     }
 
-    /// The same error with `data` for the peer's program to read.
+    /// Adds `data` to the error, for the peer's program.
     ///
-    /// Data that cannot be serialized is left out: an error must not hide behind another one.
+    /// Data that cannot be serialized is omitted, so that the error is not hidden by another one.
     #[must_use]
     pub fn with_data(mut self, data: impl Serialize) -> Self {
         self.0.data = to_raw_value(&data).ok();
         self
     }
 
-    /// The same error with the error that caused it. The cause stays on this side: it never crosses the wire.
+    /// Adds the error that caused it. The cause is never sent to the peer.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// The same error, of which the model is told where a tool fails with it.
+    /// Marks the error to be shown to the model if a tool fails with it.
     #[cfg(feature = "server")]
     pub(crate) fn for_models(mut self) -> Self {
         self.0.is_for_models = true;
         self
     }
 
-    /// Whether the model is told where a tool fails with it: it is nobody's fault, and another way may lead there.
+    /// Whether the model is shown the error if a tool fails with it: for errors that are not a failure, and that the model can
+    /// work around.
     #[cfg(feature = "server")]
     pub(crate) fn is_for_models(&self) -> bool {
         self.0.is_for_models || self.is_declined()
     }
 
-    /// The JSON-RPC code. An error that has none of its own has [`ErrorCode::INTERNAL_ERROR`].
+    /// The JSON-RPC code. An error without a code of its own has [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self.0.kind {
             Kind::Protocol(code) => code,
-            // Nothing is broken, but the request leads nowhere.
+            // This is not a failure, but the request cannot be completed.
             Kind::Declined { .. } => ErrorCode::INVALID_REQUEST,
             _ => ErrorCode::INTERNAL_ERROR,
         }
     }
 
-    /// What happened, without the causes.
+    /// The message of the error, without its causes.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The `data` of a JSON-RPC error, as it stands on the wire.
+    /// The `data` of a JSON-RPC error, in its JSON form.
     #[must_use]
     pub fn data(&self) -> Option<&RawValue> {
         self.0.data.as_deref()
     }
 
-    /// Whether this is a JSON-RPC error: one that the peer answered, or one made to be answered.
+    /// Whether this is a JSON-RPC error: one from the peer's response, or one that was made for a response.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self.0.kind, Kind::Protocol(_))
     }
 
-    /// Whether the answer did not come in time.
+    /// Whether the response did not arrive in time.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.0.kind == Kind::Timeout
@@ -292,14 +293,14 @@ impl Error {
         self.0.kind == Kind::Cancelled
     }
 
-    /// Whether the connection is gone. A new one may work.
+    /// Whether the connection is closed. A new one may work.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.kind == Kind::Closed
     }
 
-    /// Whether the peer, in the revision that is spoken, lacks what was asked of it, so that nothing was sent; or wants what
-    /// this side did not declare it can give.
+    /// Whether the peer, or the negotiated revision, does not support the operation, so that nothing was sent; or the peer
+    /// requires a capability that this side has not declared.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(
@@ -308,38 +309,38 @@ impl Error {
         )
     }
 
-    /// Whether the user was asked and did not agree: said no, or closed the window without an answer.
+    /// Whether the user was asked and did not agree: declined, or dismissed the question without an answer.
     #[must_use]
     pub fn is_declined(&self) -> bool {
         matches!(self.0.kind, Kind::Declined { .. })
     }
 
-    /// Whether the user was asked and closed the window without an answer. Asking again later may help.
+    /// Whether the user was asked and dismissed the question without an answer. Asking again later may help.
     #[must_use]
     pub fn is_dismissed(&self) -> bool {
         self.0.kind == Kind::Declined { dismissed: true }
     }
 
-    /// Whether a handler that asks has to end here, because the client must answer first; the handler then runs again.
-    /// Hand such an error on: whatever else the handler returns is ignored.
+    /// Whether a handler that asks must end here, because the client must answer first; the handler then runs again. Return
+    /// such an error unchanged: any other return value is ignored.
     /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
     #[must_use]
     pub fn is_input_required(&self) -> bool {
         self.0.kind == Kind::Suspended
     }
 
-    /// Whether a tool said that it failed; the message is the tool's own. Nothing is wrong with the session.
+    /// Whether a tool reported that it failed; the message is the tool's own. The session is not affected.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         self.0.kind == Kind::Tool
     }
 
-    /// Whether the peer answered with something that the method does not return.
+    /// Whether the peer's response does not have the type of the method's result.
     pub(crate) fn is_decode(&self) -> bool {
         self.0.kind == Kind::Decode
     }
 
-    /// Whether what was asked was refused, so that it is certain that nothing was done.
+    /// Whether the operation was refused, so that it certainly had no effect.
     #[cfg_attr(
         not(feature = "http-server"),
         expect(dead_code, reason = "who keeps events asks")
@@ -358,7 +359,7 @@ impl Error {
     }
 }
 
-/// What a person can read, for that is what a `main` that returns the error prints; `{:#?}` shows the parts.
+/// Prints the message for people, since a `main` that returns the error prints this; `{:#?}` shows the parts.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -414,8 +415,8 @@ impl From<SchemaError> for Error {
 
 #[cfg(feature = "auth")]
 impl Error {
-    /// A login failed by another error: the request that waited for it was not sent, and is not to be repeated by itself, since
-    /// that could ask a person again.
+    /// A login failed with another error: the request that waited for it was not sent, and must not be retried automatically,
+    /// since that could ask the user again.
     pub(crate) fn failed_login(message: String, source: Self) -> Self {
         let interaction_required = source.is_interaction_required();
         let kind = Kind::Authorization {
@@ -425,7 +426,7 @@ impl Error {
     }
 }
 
-/// A failed login. [`source`](StdError::source) is the [`AuthError`](oxmcp_auth::AuthError), which says more.
+/// A failed login. [`source`](StdError::source) is the [`AuthError`](oxmcp_auth::AuthError), which has the details.
 #[cfg(feature = "auth")]
 impl From<oxmcp_auth::AuthError> for Error {
     fn from(error: oxmcp_auth::AuthError) -> Self {
@@ -464,7 +465,7 @@ impl<'a> From<&'a Error> for ProbeFailure<'a> {
     }
 }
 
-/// The one place where an error becomes what the wire carries.
+/// The only conversion of an error to its form on the wire.
 impl From<&Error> for ErrorObject {
     fn from(error: &Error) -> Self {
         let mut object = Self::new(error.code(), error.message());

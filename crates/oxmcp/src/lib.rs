@@ -1,8 +1,8 @@
-//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) for Rust: servers that give tools to language
-//! models, and the clients that use them.
+//! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) for Rust: servers that offer tools to language models,
+//! and clients that use them.
 //!
-//! A server is written once and serves clients of every revision of the protocol, several of them on one connection if
-//! need be. A client finds out by itself what a server speaks. Nothing has to be chosen; all of it can be.
+//! A server is written once and serves clients of every revision of the protocol, several of them on one connection if needed.
+//! A client detects the revisions of a server automatically. Nothing has to be configured, but everything can be.
 //!
 //! # A server
 //!
@@ -36,10 +36,11 @@
 //! }
 //! ```
 //!
-//! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) write what can be written by hand: a
-//! struct of the arguments, and [`Tool::new`]. A handler is an async function of its input, or of a [`RequestContext`] and its input;
-//! see [`Handler`](traits::Handler). What it may return is listed at [`IntoToolResult`](traits::IntoToolResult), and what it fails with at [`ToolError`]. What handlers share is
-//! a parameter with `#[state]`, which [`Server::state`] gives to all who take it.
+//! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) generate code that can also
+//! be written by hand: a struct of the arguments, and a call of [`Tool::new`]. A handler is an async function of its input, or
+//! of a [`RequestContext`] and its input; see [`Handler`](traits::Handler). The types that it may return are listed at
+//! [`IntoToolResult`](traits::IntoToolResult), and its errors at [`ToolError`]. State that handlers share is a parameter with
+//! `#[state]`, which [`Server::state`] passes to all handlers that take it.
 //!
 //! # A client
 //!
@@ -55,77 +56,77 @@
 //! # }
 //! ```
 //!
-//! A [`Call`] is awaited as it is, or is first given a timeout, a function for its progress, or a token that cancels it.
+//! A [`Call`] can be awaited directly, or first be given a timeout, a function for its progress, or a cancellation token.
 //!
-//! # Where things are
+//! # Overview
 //!
 //! | | |
 //! |---|---|
-//! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | what a server offers, and to whom |
+//! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | servers and their features |
 //! | [`tool`](macro@tool), [`prompt`](macro@prompt), [`resource`](macro@resource) | the attributes that make these of functions |
-//! | [`Completer`] | what the arguments of prompts could be, while they are typed |
-//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | what a client asks, and of whom |
-//! | [`CacheOptions`], [`CacheMode`] | what a client keeps of the answers, and for how long |
-//! | [`RequestContext`], [`Principal`] | what a handler knows of its request: progress, cancellation, the caller |
-//! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | asking the user, a model, or for the roots, in the middle of a request |
+//! | [`Completer`] | completion of the arguments of prompts and templates while they are typed |
+//! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | clients and their requests |
+//! | [`CacheOptions`], [`CacheMode`] | the cache of a client |
+//! | [`RequestContext`], [`Principal`] | the context of a request in a handler: progress, cancellation, the caller |
+//! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | elicitation, sampling and roots during a request |
 //! | [`logging`] | log messages for the user of the client |
-//! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, written down |
-//! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and how to write your own |
-//! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and the client's way to one |
+//! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, or written by hand |
+//! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and custom transports |
+//! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and its clients |
 //! | `auth`, with the feature of that name | the steps of authorization: clients, keys, issuers, scopes, challenges |
-//! | `store`, with the feature `http-server` | what outlives a connection or a process: events of streams, sessions |
-//! | `tasks`, with the feature of that name | calls that go on when they have been answered |
-//! | [`extension`], [`Extension`] | methods, notifications and settings that the protocol does not have |
-//! | [`middleware`] | code that sees requests and notifications, on their way in or out |
-//! | [`trace`] | spans of requests, and one trace on both sides |
-//! | [`testing`] | client and server in one process, and a peer that follows a script |
-//! | [`protocol`] | the types of the protocol, under the specification's names: [`protocol::Tool`] is what a client reads in a list, and [`Tool`] what a server is given |
-//! | [`traits`] | what handlers may take and return, and other bounds that are rarely named |
-//! | [`Limits`] | the bounds on all that a peer can make grow |
+//! | `store`, with the feature `http-server` | state that outlives a connection or a process: events, sessions |
+//! | `tasks`, with the feature of that name | calls that run on after they were answered with a task |
+//! | [`extension`], [`Extension`] | methods, notifications and settings beyond the protocol |
+//! | [`middleware`] | layers around incoming and outgoing requests and notifications |
+//! | [`trace`] | spans of requests, and traces that continue on the other side |
+//! | [`testing`] | client and server in one process, and a scripted peer |
+//! | [`protocol`] | the types of the protocol: clients read [`protocol::Tool`], and servers are given [`Tool`] |
+//! | [`traits`] | the traits of arguments and results of handlers, and other bounds that are rarely named |
+//! | [`Limits`] | the bounds on everything that a peer can make grow |
 //!
 //! # Revisions
 //!
-//! [`Revision`] lists them. The first four open a session with `initialize`; the last is stateless, and every request says
-//! all that there is to know. Types hold the members of all revisions, and what is sent is fitted to the revision of the
-//! peer. A client fails with [`Error::is_unsupported`] where the server's revision lacks a method, and sends nothing.
-//! [`Server::revisions`] and [`Client::revisions`] restrict which are spoken.
+//! [`Revision`] lists the revisions. The first four open a session with `initialize`; the last is stateless, and every request
+//! is self-contained. Types hold the members of all revisions, and messages are adapted to the revision of the peer. If the
+//! server's revision lacks a method, a client fails with [`Error::is_unsupported`], and sends nothing. [`Server::revisions`]
+//! and [`Client::revisions`] restrict the revisions that are used.
 //!
 //! # Cancel safety
 //!
-//! Dropping a future is the way to cancel what it does, and on the wire it does this:
+//! Dropping a future cancels its operation, with these effects on the wire:
 //!
-//! - A [`Call`] that was sent and has no answer yet is cancelled: the server gets `notifications/cancelled`, and an answer that
-//!   comes all the same is ignored. So do its timeout and its token. `initialize` alone is never cancelled, as the
-//!   specification says.
-//! - A handler whose call is cancelled sees it in [`RequestContext::cancelled`]. It is dropped at an `.await` after
+//! - A [`Call`] that was sent and has no response yet is cancelled: the server gets `notifications/cancelled`, and a response
+//!   that still arrives is ignored. Its timeout and its token have the same effect. Only `initialize` is never cancelled, as
+//!   the specification says.
+//! - A handler whose call is cancelled is notified by [`RequestContext::cancelled`]. It is dropped at an `.await` after
 //!   [`Limits::cancel_grace`], and nothing more is sent for its request.
-//! - [`Client::connect`] closes the connection in the background, and ends the process where it started one.
+//! - [`Client::connect`] closes the connection in the background, and ends the process if it started one.
 //! - [`Server::run`] closes its session in the background; [`ServerSession::wait`] and [`ClientSession::wait`] only stop waiting.
-//! - `close` goes on without you. A client's session closes with its last handle, too.
+//! - `close` continues in the background. A client's session closes with its last handle, too.
 //!
-//! Methods that differ say so.
+//! Exceptions are documented at the methods.
 //!
 //! # Errors
 //!
-//! There is one [`Error`]. It is opaque and answers questions: its [`code`](Error::code), whether it is a
-//! [timeout](Error::is_timeout), whether the connection is [closed](Error::is_closed), and so on. What a handler returns as an
-//! `Error` is what the caller gets: code, message and data. A tool that fails is no such error, but a result that the model
-//! reads; that is what [`ToolError`] makes.
+//! There is one [`Error`] type. It is opaque, with methods to examine it: its [`code`](Error::code), whether it is a
+//! [timeout](Error::is_timeout), whether the connection is [closed](Error::is_closed), and so on. An `Error` that a handler
+//! returns is sent to the caller: code, message and data. The failure of a tool is not such an error, but a result that the
+//! model reads; [`ToolError`] creates it.
 //!
-//! A panic in a handler fails its call and is logged; the session lives. Logs are events of [`tracing`].
+//! A panic in a handler fails its call and is logged; the session continues. Logs are events of [`tracing`].
 //!
 //! # Features and versions
 //!
-//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program that is one of
-//! them alone builds faster with `default-features = false` and that one. Not on by default are `http-server` and `http-client`, for
-//! the two sides of `http`, which include their role; `tasks`, for calls that take long, which `http-server` includes; `auth`, for
-//! logins and access tokens; `keyring`, for those that a keyring of the system protects; and `tracing-subscriber`, for the layer in
-//! [`logging`]. `ring`, on by default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`. [`testing::connect`] needs both
-//! roles.
+//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program with only one
+//! of the two roles builds faster with `default-features = false` and that feature. Not on by default are `http-server` and
+//! `http-client`, for the two sides of `http`, which include their role; `tasks`, for calls that take long, which `http-server`
+//! includes; `auth`, for logins and access tokens; `keyring`, for tokens in a keyring of the system; and `tracing-subscriber`,
+//! for the layer in [`logging`]. `ring`, on by default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`.
+//! [`testing::connect`] needs both roles.
 //!
-//! The least Rust version is 1.88, and a newer one is a minor release; so is a new revision of the protocol, for which structs and
-//! enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for processes and sockets, its I/O
-//! enabled.
+//! The minimum supported Rust version is 1.88. Raising it is a minor release, and so is support for a new revision of the
+//! protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for
+//! processes and sockets, its I/O enabled.
 //!
 //! [tokio]: https://tokio.rs
 
@@ -158,15 +159,15 @@ mod logged;
 pub mod protocol {
     //! Types of the protocol, under the specification's names: those of the crate `oxmcp-protocol`.
     //!
-    //! Types hold the members of all revisions at once; their docs say which revisions have which. What is sent is made
-    //! to fit the peer's revision on its way out, so nothing else has to care.
+    //! Types hold the members of all revisions at once; their docs say which revisions have which. Messages are adapted to the
+    //! peer's revision when they are sent, so other code does not depend on the revision.
     //!
-    //! Structs are open for members that later revisions add, and enums for variants: make them by their constructors,
-    //! and set what else there is to set.
+    //! Structs and enums are open for members and variants of later revisions: create structs by their constructors, and set
+    //! other members afterwards.
     //!
-    //! Four names are here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. Here they are what a list
-    //! shows to a client, data that can be written and read. At the root they are what a server is given, with the functions that do
-    //! the work; what is here they make of themselves.
+    //! Four names exist both here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. Those here are
+    //! the entries of lists that clients read, plain data that can be serialized and deserialized. Those at the root are given
+    //! to servers, and include the functions that do the work; they contain the types here.
     //!
     //! ```
     //! use oxmcp::protocol::{Tool, ToolAnnotations};
@@ -237,23 +238,23 @@ pub use transport::Command;
 pub use transport::{Principal, in_memory, stdio};
 
 pub mod traits {
-    //! The traits of what is given to the SDK: they say what is allowed, and programs rarely name them.
+    //! The traits of the types that are passed to the SDK: they are bounds of its functions, and programs rarely name them.
     //!
-    //! The types of Rust implement them. A page here is where a function's bound leads to, and says what can stand there.
+    //! They are implemented for common Rust types. The page of a trait lists the types that satisfy a bound with it.
     //!
     //! | | |
     //! |---|---|
     //! | [`Handler`], [`HandlerFuture`], [`HandlerContext`] | functions that can be handlers |
     //! | [`StateArguments`], [`SharedAs`], [`OfState`] | handlers that share a state |
-    //! | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | what tools take, return and fail with |
-    //! | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | what prompts take and return |
-    //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | what resources and templates take and return |
-    //! | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | what completes, takes and returns |
-    //! | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | what the handlers of clients take and return |
-    //! | [`IntoError`] | what handlers that are none of tools fail with |
-    //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | what calls take |
-    //! | [`Questions`] | several questions that are asked at once |
-    //! | [`DetachedWork`] | what takes over when a call was answered before its handler ended |
+    //! | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | arguments, results and errors of tools |
+    //! | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | arguments and results of prompts |
+    //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | those of resources |
+    //! | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | completers, their arguments and results |
+    //! | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | those of clients' handlers |
+    //! | [`IntoError`] | errors of handlers other than those of tools |
+    //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | arguments of calls |
+    //! | [`Questions`] | several questions that are asked together |
+    //! | [`DetachedWork`] | work to which a handler belongs after its call was answered |
 
     #[cfg(feature = "client")]
     pub use crate::client::{
@@ -274,10 +275,10 @@ pub mod traits {
     pub use oxmcp_schema::IntoSchema;
 }
 
-// So that derived code finds the crate from within it, too.
+// Derived code refers to the crate by this name, also within it.
 extern crate self as oxmcp;
 
-/// What derived code needs. Not for use by hand: it can change with any release.
+/// Items for derived code. Not for use by hand: they can change with any release.
 #[doc(hidden)]
 pub mod __private {
     pub use oxmcp_schema::__private::*;

@@ -1,4 +1,4 @@
-//! Display of untrusted text: in log lines, and cut to a length. Beside it in `logged/`: metrics.
+//! Display of untrusted text: in log lines, and cut to a length. The metrics are in `logged/`.
 
 #[cfg(feature = "server")]
 pub(crate) mod metrics;
@@ -8,11 +8,11 @@ use std::{
     fmt::{self, Display, Write},
 };
 
-/// How many characters are written.
+/// The maximum number of characters that are written.
 const MAX_LENGTH: usize = 1000;
 
-/// Writes a text that may be a peer's so that it stays within its line of a log and pretends nothing: characters that
-/// control a terminal, break a line or turn its direction are escaped, and what is long is cut.
+/// Displays a text that may come from a peer, so that it stays within its line of a log and cannot imitate other lines:
+/// characters that control a terminal, break a line or change its direction are escaped, and long texts are cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged<T>(pub(crate) T);
 
@@ -23,7 +23,7 @@ impl<T: Display> Display for Logged<T> {
             room: MAX_LENGTH,
             is_cut: false,
         };
-        // What fails is the writing of what is beyond the end, or the log itself, which is asked once more.
+        // Writing fails beyond the limit, or if the log fails, which `write_char` then reports.
         let written = write!(tame, "{}", self.0);
         if tame.is_cut {
             return f.write_char('…');
@@ -32,7 +32,7 @@ impl<T: Display> Display for Logged<T> {
     }
 }
 
-/// A text that may be a peer's, of so many characters at most.
+/// Cuts a text that may come from a peer to this number of characters.
 pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
     let text = text.into();
     if text.len() <= length {

@@ -4,9 +4,10 @@ use std::sync::{self, MutexGuard, PoisonError};
 #[cfg(feature = "server")]
 use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
-/// A mutex whose lock is had after a panic, too.
+/// A mutex that can be locked even after a panic.
 ///
-/// What it guards is changed in steps between which nothing can panic, or which leave nothing half done.
+/// This is safe because the guarded values are changed in steps between which nothing can panic, or which leave nothing half
+/// done.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
@@ -22,7 +23,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-/// A lock for many readers or one writer, likewise.
+/// A reader-writer lock that can be locked even after a panic.
 #[cfg(feature = "server")]
 #[derive(Debug, Default)]
 pub(crate) struct RwLock<T>(sync::RwLock<T>);

@@ -1,4 +1,4 @@
-//! CPU time of a clean release build of the minimal server over stdio, whose downloads are not counted.
+//! CPU time of a clean release build of the minimal server over stdio, without the downloads.
 
 use std::{collections::HashSet, fs, path::Path, process::Command};
 
@@ -7,17 +7,17 @@ use super::{
     table::{joined, verdict},
 };
 
-/// One way to have the minimal server.
+/// A build of the minimal server.
 struct Build {
     name: &'static str,
     /// The package in the workspace `bench/`.
     package: &'static str,
     arguments: &'static [&'static str],
-    /// CPU seconds on the machine of the benchmark, and crates beside the server itself.
+    /// The goals: CPU seconds on the machine of the benchmark, and the number of crates beside the server itself.
     goals: Option<(f64, f64)>,
 }
 
-/// All ways, in the order of the measurements.
+/// All builds, in the order of the measurements.
 const BUILDS: &[Build] = &[
     Build {
         name: "oxmcp",
@@ -45,7 +45,7 @@ const BUILDS: &[Build] = &[
     },
 ];
 
-/// Measures in interleaved rounds, prints, and returns what failed.
+/// Measures the builds in interleaved rounds, prints the results, and returns the failures.
 pub(crate) fn run(options: &Options, bench: &Path) -> Result<Vec<String>, String> {
     let fetched = cargo(bench).args(["fetch", "--locked", "--quiet"]).status();
     if !fetched.is_ok_and(|status| status.success()) {
@@ -87,12 +87,12 @@ pub(crate) fn run(options: &Options, bench: &Path) -> Result<Vec<String>, String
 fn cargo(bench: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(bench).env_remove("CARGO_TARGET_DIR");
-    // As in a workspace of the user's own.
+    // The profile of a user's own workspace, without debug information.
     cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     cargo
 }
 
-/// CPU seconds, and the crates that were compiled beside the server itself.
+/// The CPU seconds of one build, and the number of crates that were compiled beside the server itself.
 fn sample(build: &Build, bench: &Path) -> Result<(f64, f64), String> {
     let target = bench.join("target/minimal");
     if target.exists() {
@@ -113,7 +113,7 @@ fn sample(build: &Build, bench: &Path) -> Result<(f64, f64), String> {
     }
 }
 
-/// How many packages cargo says that it has compiled.
+/// The number of packages that cargo reports as compiled.
 fn compiled(said: &str) -> usize {
     let lines = said.lines().map(str::trim_start);
     let packages: HashSet<_> = lines
@@ -124,14 +124,14 @@ fn compiled(said: &str) -> usize {
 
 /// The CPU time of all children that have ended, and of their children.
 fn children_cpu() -> Result<f64, String> {
-    /// `USER_HZ`, which is the same on every machine that this runs on.
+    /// `USER_HZ`, which is the same on all systems that this runs on.
     const TICKS: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").map_err(|e| format!("/proc: {e}"))?;
     let ticks = children_ticks(&stat).ok_or("/proc/self/stat has no times")?;
     Ok(ticks / TICKS)
 }
 
-/// The name, in parentheses, may hold anything; after it `cutime` and `cstime` are the 14th and 15th field.
+/// The sum of `cutime` and `cstime`, the 14th and 15th field after the name. The name, in parentheses, may hold any characters.
 fn children_ticks(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut times = fields.split(' ').skip(13).map(str::parse::<f64>);

@@ -1,5 +1,5 @@
-//! Instructions in user space and allocations per call: the slope between a shorter and a longer run under callgrind, so
-//! that start and end of the process do not count. Both hold on any machine.
+//! Instructions in user space and allocations per call: the slope between a shorter and a longer run under callgrind, so that start
+//! and end of the process do not count. Both numbers hold on any machine.
 
 use std::{
     collections::HashMap,
@@ -16,14 +16,14 @@ use super::{
     table::{Column, Table, joined, multiple, verdict, verdict_beside},
 };
 
-/// What one run counted, or what one call costs.
+/// The counts of one run, or of one call.
 #[derive(Clone, Copy)]
 struct Counts {
     instructions: f64,
     allocations: f64,
 }
 
-/// Counts, prints and records all cells that are counted, and returns what failed.
+/// Counts, prints and records all cells that are counted, and returns the failures.
 pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results) -> Vec<String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("\nvalgrind is not installed: no counts of instructions and allocations");
@@ -129,8 +129,8 @@ fn read(profile: &Path) -> Result<Counts, String> {
     parse(&text).ok_or_else(|| "the profile has no summary".to_owned())
 }
 
-/// Reads callgrind's format: `summary: N`, and for calls a line `cfn=(ID) NAME`, the name only the first time that the id
-/// is seen in any line, followed by `calls=COUNT ...`.
+/// Reads callgrind's format: `summary: N`, and for calls a line `cfn=(ID) NAME`, followed by `calls=COUNT ...`. The name is present
+/// only on the first line that has the id.
 fn parse(profile: &str) -> Option<Counts> {
     let mut instructions = None;
     let mut is_allocator: HashMap<&str, bool> = HashMap::new();

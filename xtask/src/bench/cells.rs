@@ -1,6 +1,6 @@
-//! The cells of the bench, a row each, with their goals.
+//! The cells of the bench, one row each, with their goals.
 
-/// Which end of the connection is measured.
+/// The end of the connection that is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The server, under the neutral driver.
@@ -22,29 +22,29 @@ pub(crate) struct Cell {
     pub(crate) transport: &'static str,
     /// The options of the driver, or of the client.
     pub(crate) load: &'static [&'static str],
-    /// The options of the server: which tools it has.
+    /// The options of the server, which select its tools.
     pub(crate) server: &'static [&'static str],
-    /// Whether it is about what the peers have not got.
+    /// Whether the cell measures a feature that the peers lack.
     pub(crate) is_ours_alone: bool,
-    /// Whether the server is a node that shares a store with others, which the peers do not either.
+    /// Whether the server is a node that shares a store with other nodes, which the peers lack, too.
     pub(crate) is_of_nodes: bool,
-    /// In how many rounds it is measured at most.
+    /// The maximum number of rounds.
     pub(crate) most_rounds: usize,
-    /// How many calls the shorter and the longer of the two runs make whose difference is counted; none for a cell
-    /// that is not counted.
+    /// The numbers of calls of the shorter and of the longer run whose difference is counted; `None` for a cell that is not
+    /// counted.
     pub(crate) counted: Option<(u64, u64)>,
     pub(crate) goals: Goals,
 }
 
 impl Cell {
-    /// Whether its goal is a multiple of the other.
+    /// Whether the goal of this cell is a multiple of the numbers of `other`.
     pub(crate) fn needs(&self, other: &Self) -> bool {
         let beside = self.goals.beside;
         beside.is_some_and(|(name, _)| name == other.name)
     }
 }
 
-/// What we want to reach.
+/// The goals of a cell.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Goals {
     /// CPU time per call, as a multiple of raw.
@@ -53,7 +53,7 @@ pub(crate) struct Goals {
     pub(crate) instructions: Option<f64>,
     /// Allocations per call.
     pub(crate) allocations: Option<f64>,
-    /// CPU time and instructions, as a multiple of what oxmcp itself takes in another cell.
+    /// CPU time and instructions, as a multiple of oxmcp's own numbers in another cell.
     pub(crate) beside: Option<(&'static str, f64)>,
     /// Calls in a second, as a multiple of raw.
     pub(crate) rate: Option<f64>,
@@ -74,7 +74,7 @@ const fn goals(cpu: Option<f64>, instructions: Option<f64>, allocations: Option<
 
 const BOTH: &[&str] = &["2025", "2026"];
 
-/// A row that nothing else is said about.
+/// The defaults of a row.
 const PLAIN: Cell = Cell {
     name: "",
     side: Side::Server,
@@ -115,7 +115,7 @@ const fn client(name: &'static str, load: &'static [&'static str], goals: Goals)
     }
 }
 
-/// Sessions that are open, and how many KiB each may take.
+/// A cell with open sessions, and the KiB that each may take.
 const fn memory(
     name: &'static str,
     eras: &'static [&'static str],
@@ -150,7 +150,7 @@ const fn more(mut cell: Cell) -> Cell {
     cell
 }
 
-/// What ours has and others have not, as a multiple of another cell.
+/// A feature that the peers lack, with a goal that is a multiple of another cell.
 const fn ours_beside(
     mut cell: Cell,
     server: &'static [&'static str],
@@ -163,7 +163,7 @@ const fn ours_beside(
     cell
 }
 
-/// The start of a server with so many tools, from the process to the first answer.
+/// The start of a server with these tools, from the process to the first answer.
 const fn start(name: &'static str, server: &'static [&'static str]) -> Cell {
     Cell {
         name,
@@ -179,7 +179,7 @@ const fn beside(mut cell: Cell, other: &'static str, goal: f64) -> Cell {
     cell
 }
 
-/// A node with these options, and sessions.
+/// A node with these options, under a load of sessions.
 const fn nodes(
     name: &'static str,
     load: &'static [&'static str],
@@ -196,16 +196,17 @@ const fn nodes(
     }
 }
 
-/// Streamed calls in one session, fewer with those before than a store in Redis knows streams of it: what it refuses costs more.
+/// Streamed calls in one session. Together with the calls before them they are fewer than the streams of a session that a store in
+/// Redis keeps, because a refused stream costs more.
 const STREAMED: &[&str] = &["call=progress:1", "calls=500"];
 
-/// Rounds that take long are few.
+/// Limits a slow cell to one round.
 const fn once(mut cell: Cell) -> Cell {
     cell.most_rounds = 1;
     cell
 }
 
-/// So many sessions in Redis, and how many KiB each may take.
+/// A cell with this number of sessions in Redis, and the KiB that each may take.
 const fn stored(name: &'static str, count: &'static [&'static str], goal: f64) -> Cell {
     let mut cell = nodes(name, count, &[]);
     cell.side = Side::Stored;
@@ -305,7 +306,7 @@ pub(crate) const CELLS: &[Cell] = &[
         http(server(
             "http bearer",
             &["call=add", "auth=bearer"],
-            // A token is found by its SHA-256, for which valgrind has not got the instructions of the CPU.
+            // A token is looked up by its SHA-256, for which valgrind lacks the CPU's instructions.
             None,
             goals(None, None, None),
         )),

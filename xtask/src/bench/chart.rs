@@ -1,16 +1,16 @@
-//! The chart of the README: CPU time per call of oxmcp, raw and rmcp, drawn from what was measured last.
+//! The chart of the README: CPU time per call of oxmcp, raw and rmcp, drawn from the latest measurements.
 
 use std::{fmt::Write as _, fs, path::Path};
 
 use super::results::{Measure, Results};
 
-/// Where it goes, from the root of the repository.
+/// The file of the chart, relative to the root of the repository.
 const FILE: &str = "docs/bench.svg";
 
-/// The era of all numbers in it.
+/// The era of all numbers in the chart.
 const ERA: &str = "2026";
 
-/// The cells in it, and what readers call them.
+/// The cells in the chart, with their captions.
 const ROWS: &[(&str, &str)] = &[
     ("stdio add", "a call over stdio"),
     ("stdio add x16", "… with 16 in flight"),
@@ -27,7 +27,7 @@ const ROWS: &[(&str, &str)] = &[
     ("http client x16", "the client, over HTTP, 16 in flight"),
 ];
 
-/// The programs in it, which are also the classes of the bars.
+/// The programs in the chart, with their legends. The names are also the classes of the bars.
 const PROGRAMS: [(&str, &str); 3] = [
     ("oxmcp", "oxmcp"),
     ("raw", "raw: written by hand, the practical limit"),
@@ -35,9 +35,9 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 const WIDTH: usize = 780;
-/// Where the rows begin, below the title and the legend.
+/// The y coordinate of the first row, below the title and the legend.
 const TOP: usize = 72;
-/// Where the bars begin, and how long the longest of a row is.
+/// The x coordinate at which the bars begin, and the width of the longest bar of a row.
 const LEFT: f64 = 250.0;
 const LONGEST: f64 = 370.0;
 const BAR: usize = 12;
@@ -61,7 +61,7 @@ text { fill: #f0f6fc }
 }
 ";
 
-/// What one row shows: a caption, and microseconds for each of [`PROGRAMS`].
+/// The contents of one row: a caption, and microseconds for each of [`PROGRAMS`].
 struct Row {
     caption: &'static str,
     microseconds: [Option<f64>; 3],
@@ -79,7 +79,7 @@ pub(crate) fn write(results: &Results, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The rows of which our number and the limit are known.
+/// The rows for which the numbers of oxmcp and of the limit are known.
 fn rows(results: &Results) -> Vec<Row> {
     let row = |&(cell, caption): &(&str, &'static str)| Row {
         caption,
@@ -91,7 +91,7 @@ fn rows(results: &Results) -> Vec<Row> {
         .collect()
 }
 
-/// The least number of rounds that a bar is the median of.
+/// The smallest number of rounds among the medians that the bars show.
 fn rounds(results: &Results) -> f64 {
     let all = ROWS.iter().flat_map(|(cell, _)| {
         PROGRAMS.map(|(name, _)| results.get(Measure::Rounds, (cell, ERA, name)))
@@ -147,7 +147,7 @@ fn draw_row(svg: &mut String, row: &Row, top: usize) {
         let Some(microseconds) = microseconds else {
             continue;
         };
-        // Even the shortest is to be seen.
+        // Even the shortest bar must be visible.
         let width = (microseconds / longest * LONGEST).max(2.0);
         rectangle(svg, name, (LEFT, y), width);
         let label = match limit {
@@ -182,7 +182,7 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.digits$}x")
 }
 
-/// Three digits, more or less.
+/// A time with about three significant digits, and its unit.
 fn time(microseconds: f64) -> String {
     match microseconds {
         10_000.0.. => format!("{:.1} ms", microseconds / 1000.0),

@@ -1,4 +1,4 @@
-//! CPU time per call: the measured program's own, in the window of the measurement, in interleaved rounds.
+//! CPU time per call: that of the measured program alone, in the window of the measurement, in interleaved rounds.
 
 use std::process::Command;
 
@@ -13,13 +13,13 @@ use super::{
     table::{Column, Table, at_least, joined, multiple, verdict, verdict_beside},
 };
 
-/// What one round gives for one program.
+/// The numbers of one program from one round.
 struct Sample {
     microseconds: f64,
     calls_per_second: f64,
 }
 
-/// Measures, prints and records all cells, and returns what failed.
+/// Measures, prints and records all cells, and returns the failures.
 pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results) -> Vec<String> {
     println!(
         "\nCPU microseconds per call of the measured side, pinned to one CPU, median of {} interleaved rounds\n",
@@ -82,7 +82,7 @@ fn medians(
             }
         }
     }
-    // A program that failed once has no numbers: what it did in the other rounds would flatter it.
+    // A program that failed in one round has no numbers: its other rounds alone would flatter it.
     let whole = |samples: Vec<Sample>| {
         if samples.len() == rounds {
             median(&samples)
@@ -97,7 +97,7 @@ fn medians(
 }
 
 fn sample(mut command: Command, cell: &Cell) -> Result<Sample, String> {
-    // It ends with the round.
+    // Redis ends with the round.
     let redis = cell.is_of_nodes.then(Redis::start).transpose()?;
     if let Some(redis) = &redis {
         redis.for_command(&mut command);

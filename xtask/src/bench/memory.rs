@@ -1,4 +1,4 @@
-//! Memory per session: of a server with a thousand of them, each on a connection of its own.
+//! Memory per session, measured on a server with a thousand sessions, each on a connection of its own.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
     table::{Column, Table, multiple, verdict},
 };
 
-/// Measures and prints all cells, and returns what failed.
+/// Measures and prints all cells, and returns the failures.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
     println!("\nMemory of a session over HTTP, its connection included\n");
     let table = Table::new(

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the cost of a call on oxmcp, on its peers, and at the practical limit.
 //!
-//! The programs live in the workspace `bench/`. They are measured interleaved and on one CPU, so that what else the
-//! machine does falls on all of them alike; the counts of instructions and allocations do not depend on that at all.
+//! The programs live in the workspace `bench/`. They are measured interleaved and on one CPU, so that other work of the machine
+//! affects all of them alike; the counts of instructions and allocations do not depend on it at all.
 
 mod build;
 mod callgrind;
@@ -22,7 +22,7 @@ use options::Options;
 use programs::Programs;
 use results::Results;
 
-/// Builds the programs, measures, prints, and draws the chart.
+/// Builds the programs, takes the measurements, prints them, and draws the chart.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Measures what is asked for, and returns what failed.
+/// Takes the selected measurements, and returns the failures.
 fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<String>, String> {
     let (bench, mut failures) = (root.join("bench"), Vec::new());
     if options.build {

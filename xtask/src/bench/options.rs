@@ -21,11 +21,11 @@ Usage: cargo xtask bench [OPTIONS]
   --chart               draw docs/bench.svg from the CPU times that were measured last; with --cpu, from new ones
 ";
 
-/// What to measure, and how long.
+/// The measurements to take, and their durations.
 pub(crate) struct Options {
     pub(crate) cells: Vec<&'static Cell>,
     pub(crate) eras: Vec<&'static str>,
-    /// Names of [`PROGRAMS`]; the order is that of the measurements.
+    /// Names of [`PROGRAMS`], in the order of the measurements.
     pub(crate) programs: Vec<String>,
     pub(crate) rounds: usize,
     pub(crate) measured: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) memory: bool,
     pub(crate) build: bool,
     pub(crate) chart: bool,
-    /// Divides the numbers of calls in a count.
+    /// The divisor of the numbers of calls in a count.
     pub(crate) fewer: u64,
 }
 
@@ -70,7 +70,7 @@ impl Options {
             }
         }
         let named = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-        // What another one stands beside is needed for its goal.
+        // A cell is also measured if the goal of a named cell is a multiple of its numbers.
         let wanted = |cell: &&Cell| {
             let mut beside = CELLS.iter().filter(|other| named(other.name));
             named(cell.name) || beside.any(|other| other.needs(cell))

@@ -1,5 +1,4 @@
-//! The programs that are measured: ours, the peers and the practical limit, with their builds and
-//! arguments.
+//! The measured programs: ours, the peers and the practical limit, with their builds and arguments.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,11 +7,11 @@ use std::{
 
 use super::cells::{Cell, Side};
 
-/// What the others are compared with.
+/// The program that the others are compared with.
 pub(crate) const LIMIT: &str = "raw";
-/// What the goals are for.
+/// The program that the goals apply to.
 pub(crate) const OURS: &str = "oxmcp";
-/// What is measured unless other names are given.
+/// The programs that are measured by default.
 pub(crate) const DEFAULT: &str = "oxmcp,rmcp,raw";
 
 /// An SDK, or none, and the settings under which it is measured.
@@ -26,7 +25,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Whether it can do what the cell is about.
+    /// Whether the program supports the features that the cell measures.
     pub(crate) fn can(&self, cell: &Cell) -> bool {
         let is_ours = self.package == "bench-oxmcp";
         !(cell.is_ours_alone || cell.is_of_nodes) || is_ours
@@ -66,7 +65,7 @@ const fn raw(name: &'static str, options: &'static [&'static str]) -> Program {
 /// The package of nodes that share a store.
 const NODES: &str = "bench-nodes";
 
-/// All that can be measured.
+/// All programs that can be measured.
 pub(crate) const PROGRAMS: &[Program] = &[
     ours(OURS, &[]),
     ours("oxmcp-current", &["rt=current"]),
@@ -85,12 +84,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds what the named programs need, each package by itself, so that none gets the features that another wants
-    /// of their common dependencies.
+    /// Builds the packages of the named programs, each by itself, so that none gets features of common dependencies that only
+    /// another package enables.
     pub(crate) fn build(bench: &Path, names: &[String], has_nodes: bool) -> Result<Self, String> {
         let find = |name: &String| PROGRAMS.iter().find(|program| program.name == *name);
         let programs: Vec<_> = names.iter().filter_map(find).collect();
-        // The raw server is also what the clients are measured on.
+        // The raw server is also the server on which clients are measured.
         let mut packages = vec!["bench-driver", "bench-raw"];
         packages.extend(programs.iter().map(|program| program.package));
         packages.extend(has_nodes.then_some(NODES));
@@ -113,7 +112,7 @@ impl Programs {
         })
     }
 
-    /// In the order of the measurements.
+    /// The programs in the order of the measurements.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Program> {
         self.programs.iter().copied()
     }
@@ -126,7 +125,7 @@ impl Programs {
         command
     }
 
-    /// The same, with the measured side under another program that watches it.
+    /// The same command, with the measured side run under `watcher`.
     pub(crate) fn watched(
         &self,
         program: &Program,
@@ -140,14 +139,14 @@ impl Programs {
         command
     }
 
-    /// The command that measures what is stored.
+    /// The command that measures the memory of stored sessions.
     pub(crate) fn stored(&self, cell: &Cell) -> Command {
         let mut command = Command::new(self.path("nodes-stored"));
         command.args(cell.load);
         command
     }
 
-    /// Driver and server, or client and raw server; the watcher comes before what is measured.
+    /// The command line: driver and server, or client and raw server. The watcher comes before the measured program.
     fn line(
         &self,
         program: &Program,
@@ -195,7 +194,7 @@ impl Programs {
     }
 
     fn client(&self, program: &Program, cell: &Cell, load: &[String]) -> Vec<String> {
-        // What else a server can be told says nothing to a client.
+        // The other options of a program apply to its server only.
         let options = program
             .options
             .iter()

@@ -1,4 +1,4 @@
-//! A Redis of its own for each measurement of nodes that share one.
+//! A Redis for each measurement of nodes that share one.
 
 use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -9,17 +9,17 @@ use std::{
 
 use xtask::packages;
 
-/// A server that keeps nothing. It ends with this.
+/// A Redis server without persistence, which ends when this value is dropped.
 pub(crate) struct Redis {
     server: Child,
     port: u16,
 }
 
 impl Redis {
-    /// Starts one.
+    /// Starts a Redis server.
     ///
     /// # Errors
-    /// Where there is none, or it does not start.
+    /// If `redis-server` is missing, or does not start.
     pub(crate) fn start() -> Result<Self, String> {
         let program = packages::REDIS.bring()?.ok_or("there is no redis-server")?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
@@ -43,7 +43,7 @@ impl Redis {
         Err("redis-server does not start".to_owned())
     }
 
-    /// Tells a command where it is.
+    /// Tells a command the URL of the Redis.
     pub(crate) fn for_command(&self, command: &mut Command) {
         command.env("BENCH_REDIS", format!("redis://127.0.0.1:{}", self.port));
     }

@@ -9,12 +9,12 @@ use std::{
 /// Numbers by cell, era and program.
 type Numbers = BTreeMap<String, BTreeMap<String, BTreeMap<String, f64>>>;
 
-/// What is measured.
+/// A measured quantity.
 #[derive(Clone, Copy)]
 pub(crate) enum Measure {
     /// CPU time per call, in microseconds.
     Cpu,
-    /// How many rounds that is the median of.
+    /// The number of rounds of which [`Cpu`](Self::Cpu) is the median.
     Rounds,
     /// Instructions per call.
     Instructions,
@@ -28,7 +28,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads what earlier runs have kept; there need not be any.
+    /// Reads the numbers of earlier runs, if there are any.
     pub(crate) fn load(root: &Path) -> Self {
         let file = root.join("target/bench/results.json");
         let measures = fs::read(&file)
@@ -40,7 +40,7 @@ impl Results {
         }
     }
 
-    /// Keeps all that is known for the runs to come.
+    /// Saves all known numbers for later runs.
     pub(crate) fn save(&self) -> Result<(), String> {
         let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", self.file.display());
         let text = serde_json::to_string_pretty(&self.measures).map_err(|e| wrong(&e))?;
@@ -49,7 +49,7 @@ impl Results {
         fs::write(&self.file, text + "\n").map_err(|e| wrong(&e))
     }
 
-    /// Takes the place of what was known; `None` where nothing could be measured.
+    /// Replaces the known number. `None`, if nothing could be measured, removes it.
     pub(crate) fn record(
         &mut self,
         measure: Measure,

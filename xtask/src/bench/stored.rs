@@ -1,4 +1,4 @@
-//! Memory of Redis: what each session, stream and event takes, of a hundred thousand sessions.
+//! Memory of Redis per session, stream and event, measured with a hundred thousand sessions.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
     table::verdict,
 };
 
-/// Measures and prints all cells, and returns what failed.
+/// Measures and prints all cells, and returns the failures.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Vec<String> {
     let mut failures = Vec::new();
     let measured = |cell: &&&Cell| cell.side == Side::Stored;

@@ -7,7 +7,7 @@ const ERA: usize = 5;
 #[derive(Clone, Copy)]
 pub(crate) struct Column(pub(crate) &'static str, pub(crate) usize);
 
-/// The shape of a table. Rows are printed as they come, for whoever waits.
+/// The shape of a table. Rows are printed as soon as they are measured, to show progress.
 pub(crate) struct Table {
     programs: Vec<&'static str>,
     columns: Vec<Column>,
@@ -38,7 +38,7 @@ impl Table {
         println!("{:CELL$}{:ERA$}{heads} | goal of oxmcp", "", "era");
     }
 
-    /// A group of fields for each program; `None` where it could not be measured.
+    /// Prints a row with a group of fields for each program, `None` if the program could not be measured.
     pub(crate) fn print_row(
         &self,
         cell: &str,
@@ -64,12 +64,12 @@ pub(crate) fn multiple(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-/// What is said of a goal that should not be exceeded.
+/// The verdict on a goal that should not be exceeded.
 pub(crate) fn verdict(goal: Option<f64>, reached: Option<f64>, unit: &str) -> String {
     said(goal, reached, unit, |goal, reached| reached <= goal)
 }
 
-/// What is said of a goal that should be exceeded.
+/// The verdict on a goal that should be exceeded.
 pub(crate) fn at_least(goal: Option<f64>, reached: Option<f64>, unit: &str) -> String {
     said(goal, reached, unit, |goal, reached| reached >= goal)
 }
@@ -88,7 +88,7 @@ fn said(
     }
 }
 
-/// What is said of a goal that is a multiple of what we take in another cell.
+/// The verdict on a goal that is a multiple of oxmcp's own number in another cell.
 pub(crate) fn verdict_beside(
     goal: Option<(&str, f64)>,
     ours: Option<f64>,
@@ -105,7 +105,7 @@ pub(crate) fn verdict_beside(
     }
 }
 
-/// Several of them in one field.
+/// Several verdicts in one field.
 pub(crate) fn joined(verdicts: &[String]) -> String {
     let said = verdicts.iter().filter(|verdict| !verdict.is_empty());
     said.map(String::as_str).collect::<Vec<_>>().join(", ")

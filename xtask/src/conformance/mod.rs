@@ -24,19 +24,19 @@ use nodes::Nodes;
 use runs::{Run, Side};
 use server::Server;
 
-/// Within `interop/`.
+/// The path of the suite within `interop/`.
 const SUITE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-/// Well beyond the 30 seconds that the suite gives a scenario, and itself to end after that.
+/// The time limit of a run: well beyond the 30 seconds that the suite gives a scenario, after which it must itself end.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// As many as most machines run at once, so that none is far from a kill.
+/// The number of runs after each kill: as many as most machines run at once, so that every run is close to a kill.
 const RUNS_OF_A_KILL: usize = 2;
 
-/// The words for two nodes: ones that live, and ones of which one is killed and started again before every other run.
+/// The arguments for two nodes: `nodes` stay alive; of `killed-nodes` one is killed and started again before every other run.
 const NODES: [&str; 2] = ["nodes", "killed-nodes"];
 
-/// Runs what is asked for: `[server|client|nodes|killed-nodes] [WORD]`.
+/// Runs the selected scenarios: `[server|client|nodes|killed-nodes] [WORD]`.
 pub(crate) fn run(args: &[&str]) -> Outcome {
     let nodes = NODES.into_iter().find(|word| args.first() == Some(word));
     let (side, word) = match args {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     outcome
 }
 
-/// All scenarios, in the words of the suite.
+/// The list of all scenarios, as the suite prints it.
 fn list(node: &Node) -> Outcome<String> {
     let output = node.run(SUITE).arg("list").output();
     let output = output.map_err(|error| format!("cannot start the suite: {error}"))?;
@@ -89,17 +89,17 @@ fn list(node: &Node) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The suite, and what it is run against.
+/// The suite and its target.
 struct Suite {
     node: Node,
-    /// Where our programs are.
+    /// The directory of our programs.
     programs: PathBuf,
     target: Option<Target>,
-    /// The word for what the scenarios for servers are run against.
+    /// The argument that selects the target of the scenarios for servers.
     word: &'static str,
 }
 
-/// What the scenarios for servers are run against.
+/// The target of the scenarios for servers.
 enum Target {
     Server(Box<Server>),
     Nodes(Box<Nodes>),
@@ -115,7 +115,7 @@ impl Target {
 }
 
 impl Suite {
-    /// Starts one server for all runs that need one, or several nodes of it.
+    /// Starts one server, or several nodes of it, for all runs that need one.
     fn start(node: Node, runs: &[Run], nodes: Option<&'static str>) -> Outcome<Self> {
         let us =
             env::current_exe().map_err(|error| format!("cannot find what was built: {error}"))?;
@@ -142,7 +142,7 @@ impl Suite {
         })
     }
 
-    /// Nodes are killed while none is run.
+    /// Runs all of `runs`. Nodes are killed only while no scenario is running.
     fn run_all(&mut self, runs: &[Run]) -> Outcome {
         let kills = self.word == "killed-nodes";
         let mut failed = 0;
@@ -167,7 +167,7 @@ impl Suite {
         }
     }
 
-    /// Runs these. Returns how many have failed.
+    /// Runs these scenarios, and returns the number of failures.
     fn run_some(&self, runs: &[Run]) -> usize {
         let failed = AtomicUsize::new(0);
         step::at_once(runs, |run| {
@@ -179,7 +179,7 @@ impl Suite {
         failed.into_inner()
     }
 
-    /// The word for what a run is run against.
+    /// The argument that selects the target of a run.
     fn word(&self, run: &Run) -> &'static str {
         match run.side {
             Side::Client => "client",
@@ -195,7 +195,8 @@ impl Suite {
         command.arg("-o").arg(&report).stdin(Stdio::null());
         let status = step::run_into(&report.join("output.txt"), &mut command, LIMIT)?;
         let checks = report::read(&report)?;
-        // Of a server only the checks tell; what became of a client the suite alone has seen.
+        // A server is judged by the checks alone. For a client the status of the suite counts, too: only the suite knows how it
+        // ended.
         let client_failed = run.side == Side::Client && !status.success();
         report::judge(&checks, client_failed)
     }
@@ -205,7 +206,7 @@ impl Suite {
         command.arg(run.side.to_string());
         match &self.target {
             Some(target) if run.side == Side::Server => command.args(["--url", &target.url()]),
-            // The suite splits the command at spaces: no path, no spaces.
+            // The suite splits the command at spaces, and a full path could contain spaces.
             _ => command.args(["--command", "./conformance-client"]),
         };
         command

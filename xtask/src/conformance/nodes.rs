@@ -12,7 +12,7 @@ use xtask::packages::{NGINX, Program, REDIS};
 use super::server::{Server, await_port, free_port};
 use crate::step::Outcome;
 
-/// The nodes and what is between them. They end with this.
+/// The two nodes, their Redis and their nginx, all of which end when this value is dropped.
 pub(super) struct Nodes {
     nodes: [Server; 2],
     _redis: Running,
@@ -20,19 +20,19 @@ pub(super) struct Nodes {
     port: u16,
 }
 
-/// A process that ends with this.
+/// A process that is killed when this value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to do.
+        // If the process has ended already, there is nothing to do.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Nodes {
-    /// Starts them, and waits until they listen. Their logs go into a directory.
+    /// Starts the nodes, Redis and nginx, and waits until they listen. The logs go into the directory `reports`.
     pub(super) fn start(programs: &Path, reports: &Path) -> Outcome<Self> {
         let (redis_port, port) = (free_port()?, free_port()?);
         let redis_program = bring(REDIS)?;
@@ -69,12 +69,12 @@ impl Nodes {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// Kills one of them by chance, and starts it again. The other one is there all the time.
+    /// Kills one node, chosen at random, and starts it again. The other node keeps running.
     pub(super) fn kill_one(&mut self) -> Outcome {
         for node in &self.nodes {
             node.await_port()?;
         }
-        // The keys of each new state are random.
+        // Each new `RandomState` has random keys.
         let chosen = usize::from(RandomState::new().hash_one(self.port).is_multiple_of(2));
         self.nodes
             .get_mut(chosen)
@@ -97,8 +97,8 @@ fn run(command: &mut Command) -> Outcome<Running> {
     Ok(Running(process))
 }
 
-/// The settings of nginx: the nodes in turn, request by request, without stickiness. What may have begun at one is sent to no
-/// other.
+/// The settings of nginx: requests go to the nodes in turn, without stickiness. A request that may have begun at one node is sent
+/// to no other.
 fn settings(port: u16, nodes: impl Iterator<Item = u16>) -> String {
     let nodes: String = nodes
         .map(|port| format!("        server 127.0.0.1:{port} max_fails=0;\n"))

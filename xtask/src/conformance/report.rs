@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::step::Outcome;
 
-/// It is made in every run, whatever was tried: that all messages fit the schema says nothing about how many there were.
+/// The check that the suite makes in every run, whatever it tried: it passes if all messages fit the schema, however few there
+/// were.
 const ALWAYS: &str = "wire-schema-valid";
 
-/// Reads the checks that the suite has left somewhere below `directory`.
+/// Reads the checks that the suite has written somewhere below `directory`.
 pub(super) fn read(directory: &Path) -> Outcome<Vec<Value>> {
     let file = find(directory).map_err(|error| format!("cannot look for the report: {error}"))?;
     let file = file.ok_or("the suite has left no report; see output.txt")?;
@@ -35,7 +36,7 @@ fn find(directory: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Whether a run has passed. If not, what was wrong is said in words.
+/// Judges whether a run has passed. The error describes the problems.
 pub(super) fn judge(checks: &[Value], client_failed: bool) -> Outcome {
     let wrong = checks
         .iter()
@@ -66,7 +67,7 @@ fn words(check: &Value) -> String {
         let details: String = it.to_string().chars().take(600).collect();
         format!("\n        {details}")
     });
-    // Some descriptions go on about what servers have to do.
+    // Some descriptions continue with the duties of servers.
     let what = text(check, "description")
         .lines()
         .next()

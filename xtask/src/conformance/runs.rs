@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-/// What is left out: scenarios whose names begin with this, and why. (Those for authorization servers are none of ours.)
+/// The scenarios that are left out: the beginnings of their names, and the reasons. (Scenarios for authorization servers do not
+/// apply.)
 const LEFT_OUT: &[(&str, &str)] = &[
     (
         "tasks-status-notifications",
@@ -14,13 +15,14 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The revisions at which extensions are run that belong to none: the suite takes them at any, if it is told to.
+/// The revisions at which scenarios of extensions are run. They belong to no revision: the suite runs them at any, if it is told
+/// to.
 const OF_EXTENSIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
-/// Scenarios of extensions that only some revisions have: what their names begin with.
+/// The scenarios of extensions that only some revisions support, by the beginnings of their names.
 const OF_SOME_REVISIONS: &[(&str, &[&str])] = &[("tasks-", &["2026-07-28"])];
 
-/// Who is tested.
+/// The side that is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Server,
@@ -51,7 +53,7 @@ impl fmt::Display for Side {
 pub(super) struct Scenario {
     side: Side,
     name: String,
-    /// None for an extension.
+    /// The revisions that the scenario applies to; empty for an extension.
     revisions: Vec<String>,
 }
 
@@ -61,12 +63,12 @@ pub(super) struct Run {
     pub(super) side: Side,
     pub(super) scenario: String,
     pub(super) revision: String,
-    /// Whether it is of an extension, which the suite skips in silence unless it is forced to.
+    /// Whether the scenario belongs to an extension. The suite silently skips those unless it is forced to run them.
     pub(super) is_extension: bool,
 }
 
 impl Run {
-    /// How to run it and nothing else, against what this word stands for.
+    /// The command that runs only this run again, against the target that `word` selects.
     pub(super) fn again(&self, word: &str) -> String {
         let Self {
             scenario, revision, ..
@@ -74,7 +76,7 @@ impl Run {
         format!("run just that: cargo xtask conformance {word} '{scenario} {revision}'")
     }
 
-    /// Where its report goes.
+    /// The directory of the report.
     pub(super) fn directory(&self) -> PathBuf {
         let scenario = self.scenario.replace('/', "_");
         PathBuf::from(self.side.to_string())
@@ -89,8 +91,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// Reads what `conformance list` prints: a heading for each side, and lines like `  - ping [2025-06-18,2025-11-25]`.
-/// Scenarios for authorization servers are of no side.
+/// Reads the output of `conformance list`: a heading for each side, and lines like `  - ping [2025-06-18,2025-11-25]`. Scenarios
+/// for authorization servers belong to no side.
 pub(super) fn read(list: &str) -> Vec<Scenario> {
     let mut side = None;
     let mut scenarios = Vec::new();
@@ -119,7 +121,8 @@ pub(super) fn read(list: &str) -> Vec<Scenario> {
     scenarios
 }
 
-/// The runs of one side, or of both, that have `word` in their names; and how many scenarios are left out, by the reason.
+/// The runs of one side, or of both, that have `word` in their names, and the number of scenarios that are left out for each
+/// reason.
 pub(super) fn choose(
     scenarios: &[Scenario],
     side: Option<Side>,

@@ -1,4 +1,4 @@
-//! Our server as a process, for as long as the suite needs it.
+//! Our server as a process that runs for as long as the suite needs it.
 
 use std::{
     fs::File,
@@ -11,11 +11,11 @@ use std::{
 
 use crate::step::Outcome;
 
-/// How often it is looked whether the server listens, and how long to wait in between.
+/// The number of attempts to reach the server, and the pause between two of them.
 const LOOKS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The server as a process. It ends with this.
+/// Our server as a process, which is killed when this value is dropped.
 pub(super) struct Server {
     process: Child,
     command: Command,
@@ -23,7 +23,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts it with these options, and waits until it listens. What it says goes into a log.
+    /// Starts the server with these options, and waits until it listens. Its output goes into `log`.
     pub(super) fn start(programs: &Path, log: &Path, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
         let mut command = Command::new(programs.join("conformance-server"));
@@ -51,7 +51,7 @@ impl Server {
         listens.map(|()| server)
     }
 
-    /// Kills it, as `kill -9` does, and starts it again. It does not listen at once.
+    /// Kills the server, as `kill -9` does, and starts it again. Does not wait until it listens.
     pub(super) fn kill_and_restart(&mut self) -> Outcome {
         let killed = self.process.kill().and_then(|()| self.process.wait());
         killed.map_err(|error| format!("cannot kill our server: {error}"))?;
@@ -59,7 +59,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until it listens.
+    /// Waits until the server listens.
     pub(super) fn await_port(&self) -> Outcome {
         await_port(self.port, "our server")
     }
@@ -75,7 +75,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to do.
+        // If the process has ended already, there is nothing to do.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -86,7 +86,7 @@ fn spawn(command: &mut Command) -> Outcome<Child> {
     started.map_err(|error| format!("cannot start {command:?}: {error}"))
 }
 
-/// Waits until somebody listens at a port.
+/// Waits until a process listens on a port.
 pub(super) fn await_port(port: u16, name: &str) -> Outcome {
     for _ in 0..LOOKS {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
@@ -97,7 +97,7 @@ pub(super) fn await_port(port: u16, name: &str) -> Outcome {
     Err(format!("{name} does not listen"))
 }
 
-/// A port that nobody listens at now, and hardly anybody will in the next moment.
+/// A port on which no process listens now, and on which most probably none will in the next moment.
 pub(super) fn free_port() -> Outcome<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());

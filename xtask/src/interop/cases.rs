@@ -17,7 +17,7 @@ pub(crate) enum Runtime {
     Ours,
 }
 
-/// How the two reach each other.
+/// How client and server reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     /// The client starts the server.
@@ -29,13 +29,14 @@ pub(crate) enum Over {
     Remote,
     /// Over HTTP, with nginx in front of the server.
     Nginx,
-    /// Over HTTP, with two nodes of the server, which share a Redis, and to which something happens.
+    /// Over HTTP, with two nodes of the server, which share a Redis. The client makes events happen to the nodes; see
+    /// `interop/nodes.mjs`.
     Nodes,
     /// Over HTTP/1.1 with TLS, with Node in front of the server.
     Https,
     /// Over HTTP/2 with TLS, with Node in front of the server.
     Http2,
-    /// Over HTTP/2 with TLS, or over HTTP/1.1 where the client speaks no other, with nginx in front of the server.
+    /// Over HTTP/2 with TLS, or over HTTP/1.1 if the client does not speak HTTP/2, with nginx in front of the server.
     NginxTls,
     /// Over HTTP, by way of a proxy.
     Proxy,
@@ -47,7 +48,7 @@ pub(crate) enum Over {
     RemoteLogin,
 }
 
-/// What our client says where it does not know who issued a certificate.
+/// The advice that our client prints if it does not know the issuer of a certificate.
 const ADVICE: &str = "SSL_CERT_FILE";
 
 impl Over {
@@ -59,7 +60,7 @@ impl Over {
         self == Nodes
     }
 
-    /// What is to be seen of it where the client is ours.
+    /// The texts in the transcript by which the connection is recognized if the client is ours.
     pub(crate) fn signs(self) -> &'static [&'static str] {
         match self {
             Https => &[" HTTP/1.1 ", ADVICE],
@@ -79,14 +80,14 @@ pub(crate) struct Client {
     /// The revision that must be spoken.
     pub(crate) revision: &'static str,
     pub(crate) runtime: Runtime,
-    /// Within `interop/`.
+    /// The path of the script within `interop/`.
     pub(crate) script: &'static str,
-    /// What the script calls MODE.
+    /// The argument that the script calls MODE.
     pub(crate) mode: &'static str,
     pub(crate) over: Over,
-    /// Whether it leaves the server time to end by itself; the oldest clients kill it.
+    /// Whether the client leaves the server time to end by itself; the oldest clients kill it.
     pub(crate) waits: bool,
-    /// Whether servers of others have what it needs, so that they can stand in for ours.
+    /// Whether servers of others have the features that the client needs, so that they can stand in for ours.
     pub(crate) has_twin: bool,
 }
 
@@ -117,9 +118,9 @@ pub(crate) struct Server {
     /// A script within `interop/`, and its arguments. `{port}` stands for the port that it listens on.
     pub(crate) program: &'static [&'static str],
     pub(crate) over: Over,
-    /// What our client is told to do; see `interop-client`.
+    /// The tasks of our client, in the words of `interop-client`.
     pub(crate) tasks: &'static [&'static [&'static str]],
-    /// What must be seen between the two, and at the authorization server.
+    /// The texts that must be in the transcript, which also records the requests to the authorization server.
     pub(crate) says: &'static [&'static str],
 }
 
@@ -217,10 +218,10 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("sse-python-2-client", "2025-11-25", Python2, PY2, "legacy").over(Sse),
 ];
 
-/// As if nothing newer had been invented.
+/// Restricts our client to the newest legacy revision.
 const LEGACY: &[&str] = &["--revision", "2025-11-25"];
 
-/// What every server with the tools of `interop-server` is asked.
+/// The calls of every server with the tools of `interop-server`.
 #[rustfmt::skip]
 const CALCULATOR: &[&str] = &[
     "--list", "add", "--list", "divide", "--list", "slow", "--list", "echo",
@@ -233,7 +234,7 @@ const CALCULATOR: &[&str] = &[
     "--call", "echo", r#"{"text":"still here"}"#, "still here",
 ];
 
-/// Our client follows what the server runs as a task.
+/// Lets our client follow the calls that the server runs as tasks.
 const FOLLOW: &[&str] = &["--follow"];
 
 /// The tasks of `servers/fastmcp4.py`.
@@ -260,7 +261,7 @@ const RESEARCH: &[&str] = &[
     "--cancelled", "simulate-research-query", r#"{"topic":"tea"}"#,
 ];
 
-/// A tool that adds another.
+/// A tool that adds another tool.
 #[rustfmt::skip]
 const GROWING: &[&str] = &[
     "--changed", "grow", "{}",
@@ -289,10 +290,10 @@ const NEWS: &[&str] = &[
     "--read", "memo://greeting", "hello again",
 ];
 
-/// A trace that goes on at the server, where its SDK knows OpenTelemetry.
+/// A trace that the server continues; for servers whose SDK supports OpenTelemetry.
 const TRACE: &[&str] = &["--trace", "trace"];
 
-/// Two questions to the user.
+/// A tool that asks the user two questions.
 #[rustfmt::skip]
 const QUESTIONS: &[&str] = &[
     "--ask", "delete", r#"{"project":"moon"}"#,
@@ -301,7 +302,7 @@ const QUESTIONS: &[&str] = &[
     "--decline", "delete", r#"{"project":"moon"}"#,
 ];
 
-/// More at once than a connection of HTTP/2 takes, and than it takes at all.
+/// More calls than an HTTP/2 connection takes at once, and more than it takes in all.
 #[rustfmt::skip]
 const MANY: &[&str] = &[
     "--many", "100", "echo", r#"{"text":"one of many"}"#, "one of many",
@@ -309,7 +310,7 @@ const MANY: &[&str] = &[
     "--call", "add", r#"{"a":1,"b":2}"#, "3",
 ];
 
-/// The same, where each is answered after the client has answered.
+/// Many calls at once, each of which is answered only after the client has answered a request of the server.
 #[rustfmt::skip]
 const MANY_THOUGHTS: &[&str] = &[
     "--many", "40", "think", r#"{"question":"why?"}"#, "the model says: because of",
@@ -337,14 +338,14 @@ const EVERYTHING: &[&str] = &[
 ];
 
 const PERSON: &[&str] = &["--login", "person", "{issuer}"];
-/// Python's first SDK adds a slash to the issuer.
+/// For the Python SDK 1.x, which adds a slash to the issuer.
 const PINNED: &[&str] = &["--login", "pinned", "{issuer}"];
 const DOCUMENT: &[&str] = &["--login", "document", "{issuer}"];
 const DOCUMENT_KEY: &[&str] = &["--login", "document-key", "{issuer}"];
 const SECRET: &[&str] = &["--login", "secret", "{issuer}"];
 const KEY: &[&str] = &["--login", "key", "{issuer}"];
 
-/// The client does all that a token for `mcp:basic` lets it do, and outlives that token.
+/// Calls for which a token for `mcp:basic` suffices. The last is made after that token has expired.
 #[rustfmt::skip]
 const REFRESH: &[&str] = &[
     "--call", "echo", r#"{"text":"with a token"}"#, "with a token",
@@ -410,9 +411,9 @@ const EVERYTHING_SERVER: &str =
 const FILESYSTEM_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
 
-/// What a client says that follows a task, answers its questions and cancels it.
+/// The methods that a client calls if it follows a task, answers its questions and cancels it.
 const TASK_EXTENSION: &[&str] = &["\"tasks/get\"", "\"tasks/update\"", "\"tasks/cancel\""];
-/// The same in 2025-11-25, where the answers go another way.
+/// The same for 2025-11-25, in which the answers are not sent by `tasks/update`.
 const CORE_TASKS: &[&str] = &["\"tasks/get\"", "\"tasks/result\"", "\"tasks/cancel\""];
 
 /// Servers of the first two revisions cannot ask the user; legacy ones of the Python SDKs take no subscriptions or no log level;
@@ -478,7 +479,7 @@ pub(crate) const SERVERS: &[Server] = &[
         .that_says(&["POST /token client_credentials of service-key -> 200"]),
 ];
 
-/// Our server, where it takes tokens alone.
+/// The command of our server that accepts only requests with an access token.
 pub(crate) const PROTECTED: &[&str] = &[
     "interop-server",
     "protected",
@@ -488,7 +489,7 @@ pub(crate) const PROTECTED: &[&str] = &[
     "{tokens}",
 ];
 
-/// Our own server, protected: what is foreign is the authorization server.
+/// A case of our own server, protected. Only the authorization server is foreign.
 const fn ours(
     name: &'static str,
     tokens: &'static str,
@@ -505,7 +506,8 @@ const fn ours(
     }
 }
 
-/// Which server stands in for ours when the scripts themselves are tried: the newest of each SDK that speaks the revision.
+/// The server that stands in for ours when the scripts of the clients are themselves tested: the first of [`SERVERS`] over the same
+/// transport that speaks the revision.
 pub(crate) fn twin(client: &Client) -> Option<&'static Server> {
     let speaks =
         |server: &&Server| server.revision == client.revision || server.revision == "2026-07-28";

@@ -19,24 +19,24 @@ use crate::{
     step::{Outcome, headline, root},
 };
 
-/// The programs that take part.
+/// The programs that take part in the cases.
 #[derive(Debug)]
 pub(crate) struct Parties {
     pub(crate) tools: Tools,
-    /// This program, which also records.
+    /// This program, which is also the recorder.
     pub(crate) us: PathBuf,
-    /// Where there is one.
+    /// The path of nginx; `None` if no case needs it, or if both nginx and `apt-get` are missing.
     pub(crate) nginx: Option<PathBuf>,
-    /// Where there is one.
+    /// The path of Redis; `None` if no case needs it, or if both Redis and `apt-get` are missing.
     pub(crate) redis: Option<PathBuf>,
-    /// Whether there is a program that makes certificates.
+    /// Whether a case needs certificates and openssl is there to make them.
     has_openssl: bool,
-    /// How many cases lack something.
+    /// The number of cases that are left out because a program is missing.
     pub(crate) left_out: Cell<usize>,
 }
 
 impl Parties {
-    /// Installs what is not installed yet. `wants` says whether a case is to be run that needs something.
+    /// Installs the programs that are not installed yet. `wants` says whether any case that is to be run has a need.
     pub(crate) fn gather(wants: impl Fn(fn(Over) -> bool) -> bool) -> Outcome<Self> {
         let bring = |program: Program, is_wanted| match is_wanted {
             true => program.bring(),
@@ -52,7 +52,7 @@ impl Parties {
         })
     }
 
-    /// Whether there is all that a case takes. One that lacks something is left out, and counted.
+    /// Whether all programs are there that a case needs. A case that lacks one is left out, and counted.
     pub(crate) fn have(&self, name: &str, over: Over) -> bool {
         let missing = match over {
             _ if over.needs_nginx() && self.nginx.is_none() => "nginx",
@@ -83,7 +83,7 @@ fn needs_certificates(over: Over) -> bool {
     )
 }
 
-/// Where there is no openssl, says so loudly: what needs it is left out.
+/// Checks for openssl. If it is missing, prints a prominent warning, because the cases that need certificates are left out.
 fn has_openssl() -> bool {
     let mut command = Command::new("openssl");
     let works = command.arg("version").stdout(Stdio::null()).status();
@@ -95,7 +95,7 @@ fn has_openssl() -> bool {
     works
 }
 
-/// The command that starts a server of others.
+/// The command that starts the server of a case.
 pub(crate) fn start(server: &Server, parties: &Parties) -> Vec<OsString> {
     let (script, args) = server
         .program
@@ -113,7 +113,7 @@ pub(crate) fn start(server: &Server, parties: &Parties) -> Vec<OsString> {
 /// A client that is to reach a server, with a recorder between the two.
 #[derive(Debug)]
 pub(crate) struct Meeting {
-    /// Of the case.
+    /// The name of the case.
     pub(crate) name: &'static str,
     pub(crate) over: Over,
     pub(crate) client: Vec<OsString>,
@@ -123,11 +123,11 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    /// What runs it all.
+    /// The command that runs client, server and recorder.
     pub(crate) fn command(&self, parties: &Parties) -> Command {
         let transcript = transcript(self.name);
         if self.over == Over::Stdio {
-            // The client starts the recorder, and that the server.
+            // The client starts the recorder, and the recorder starts the server.
             let mut command = command(&self.client);
             command.arg(&parties.us).arg("record").arg(transcript);
             command.args(&self.server);
@@ -136,7 +136,7 @@ impl Meeting {
         let mut command = Command::new(&parties.tools.node);
         command.arg(root().join("interop/over-http.mjs"));
         command.args(self.clean_exit.then_some("--clean"));
-        // Cases that need a program are left out where there is none.
+        // A case that needs a program is left out if that program is missing.
         match self.over {
             Over::Nginx => command.arg("--nginx").args(&parties.nginx),
             Over::NginxTls => command.arg("--tls").args(&parties.nginx),
@@ -156,7 +156,7 @@ impl Meeting {
     }
 }
 
-/// Where servers of others have their endpoint; ours is wherever it is looked for.
+/// The path of the endpoint at servers of others. Our server answers at every path.
 fn path(over: Over) -> &'static str {
     match over {
         Over::Sse => "/sse",
@@ -164,7 +164,7 @@ fn path(over: Over) -> &'static str {
     }
 }
 
-/// What tells a client where the server is.
+/// The arguments that tell a client where the server is.
 fn address(over: Over, parties: &Parties) -> Vec<OsString> {
     const REMOTE: &str = "interop/node_modules/mcp-remote/dist/proxy.js";
     match over {
@@ -188,7 +188,7 @@ fn command(words: &[OsString]) -> Command {
     command
 }
 
-/// The programs of `oxmcp-interop` are built into the directory that this one was built into.
+/// The path of this program. The programs of `oxmcp-interop` are built into the same directory.
 fn this_program() -> Outcome<PathBuf> {
     env::current_exe().map_err(|error| format!("cannot find the programs that were built: {error}"))
 }

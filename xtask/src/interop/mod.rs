@@ -1,5 +1,5 @@
-//! `cargo xtask test interop`: SDKs of others against ours. Their clients talk to our server, and
-//! our client to their servers.
+//! `cargo xtask test interop`: SDKs of others against ours. Clients of others talk to our server, and our client talks to servers
+//! of others.
 
 mod cases;
 mod command;
@@ -16,10 +16,10 @@ use cases::{CLIENTS, Client, Over, PROTECTED, SERVERS, Server, twin};
 use command::{Meeting, Parties, start};
 use runner::{Case, run_cases, transcript};
 
-/// What a client says when a call is dropped.
+/// The notification that a client sends when a call is dropped.
 const CANCELLED: &[&str] = &["\"notifications/cancelled\""];
 
-/// What it does instead over HTTP in the modern era.
+/// The line of the transcript that takes its place over HTTP in the modern era.
 const HUNG_UP: &[&str] = &["the client hung up on POST"];
 
 /// Runs the cases that have `word` in their names.
@@ -55,7 +55,7 @@ pub(crate) fn run(word: &str) -> Outcome {
     step::all([outcome, wire(word)])
 }
 
-/// Whether a case with `word` in its name needs something.
+/// Whether any case with `word` in its name has a need.
 fn wants(word: &str, needs: fn(Over) -> bool) -> bool {
     let clients = CLIENTS.iter().map(|it| (it.name, it.over));
     let servers = SERVERS.iter().map(|it| (it.name, it.over));
@@ -64,7 +64,7 @@ fn wants(word: &str, needs: fn(Over) -> bool) -> bool {
         .any(|(name, over)| needs(over) && name.contains(word))
 }
 
-/// The clients that have `word` in their names, without those that need what is not there.
+/// The clients that have `word` in their names, without those that need a missing program.
 fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Client> {
     CLIENTS
         .iter()
@@ -72,7 +72,7 @@ fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Clien
         .filter(|client| parties.have(client.name, client.over))
 }
 
-/// Holds all that we sent against the official schemas.
+/// Validates all messages that our side sent against the official schemas.
 fn wire(word: &str) -> Outcome {
     let node = Tools::set_up_node()?;
     let schemas = node.schemas()?;
@@ -82,7 +82,7 @@ fn wire(word: &str) -> Outcome {
         .chain(servers)
         .filter(|(_, _, name)| name.contains(word))
         .map(|(side, revision, name)| (side, revision, transcript(name)))
-        // A case that could not be run has said so.
+        // A case without a transcript could not be run, and has reported that.
         .filter(|(_, _, transcript)| transcript.exists())
         .map(|(side, revision, transcript)| format!("{side}:{revision}:{}", transcript.display()));
     step::run(
@@ -91,7 +91,7 @@ fn wire(word: &str) -> Outcome {
     )
 }
 
-/// Runs the scripts of the clients against servers of others: if that fails, the script is wrong, not our server.
+/// Runs the scripts of the clients against servers of others. If that fails, the script is wrong, and not our server.
 pub(crate) fn run_twins(word: &str) -> Outcome {
     let parties = Parties::gather(|needs| wants(word, needs))?;
 
@@ -103,7 +103,7 @@ pub(crate) fn run_twins(word: &str) -> Outcome {
     run_cases("interop-twins", cases, &parties.left_out)
 }
 
-/// `SCRIPT MODE STRICTNESS` and the words that say how to reach the server.
+/// The case of a client of others: the arguments `SCRIPT MODE STRICTNESS`, and those that say how to reach the server.
 fn their_client(
     client: &Client,
     strictness: &str,
@@ -134,7 +134,7 @@ fn their_client(
     }
 }
 
-/// `interop-client TASKS --` and the words that say how to reach the server.
+/// The case of our client: the arguments `interop-client TASKS --`, and those that say how to reach the server.
 fn our_client(server: &Server, parties: &Parties) -> Case {
     let tasks = server.tasks.concat();
     let program: Vec<OsString> = [parties.us.with_file_name("interop-client").into()]

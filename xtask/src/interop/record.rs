@@ -1,8 +1,8 @@
-//! `cargo xtask record FILE COMMAND...`: runs a server and writes down what goes through it.
+//! `cargo xtask record FILE COMMAND...`: runs a server and records its input and output.
 //!
-//! Clients of others start our server by themselves, so nobody but a program in between can see how it ends. Each line
-//! from the client is kept as `> line`, each from the server as `< line`, and its end as `exit STATUS`. If the client
-//! loses patience and kills us there is no such line.
+//! Clients of others start our server themselves, so only a program in between can see how it ends. Each line from the client is
+//! recorded as `> line`, each line from the server as `< line`, and the end of the server as `exit STATUS`. If the client kills the
+//! recorder before that, there is no `exit` line.
 
 use std::{
     fs::{File, OpenOptions},
@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-/// Where the lines are kept, by both directions.
+/// The file of the record, into which both directions write.
 #[derive(Clone)]
 struct Record(Arc<Mutex<File>>);
 
@@ -31,7 +31,7 @@ impl Record {
     }
 }
 
-/// Runs the command to its end; the exit status is its own.
+/// Runs the command to its end, and returns the exit status of the command.
 pub(crate) fn run(file: &str, command: &[&str]) -> ExitCode {
     match supervise(file, command) {
         Ok(code) => ExitCode::from(code),
@@ -71,10 +71,10 @@ fn supervise(file: &str, command: &[&str]) -> io::Result<u8> {
         .unwrap_or(1))
 }
 
-/// The thread ends with the process: reading our own standard input cannot be interrupted.
+/// Copies standard input to the server. The thread ends with the process, because a read of standard input cannot be interrupted.
 fn forward_input(child: &mut Child, record: Record) {
     if let Some(input) = child.stdin.take() {
-        // A server that is gone already is no failure of ours: its exit status tells.
+        // A server that has ended already is no failure of the recorder; the exit status tells how it ended.
         thread::spawn(move || copy(io::stdin(), input, &record, ">"));
     }
 }

@@ -15,10 +15,10 @@ use crate::{
     step::{self, Outcome, locked},
 };
 
-/// Many times what the slowest case needs on a small machine.
+/// The time limit of a case: many times what the slowest case needs on a small machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// How much of each output of a failed case is shown.
+/// The number of lines that are shown of each output of a failed case.
 const SHOWN_LINES: usize = 40;
 
 /// A client that talks to a server.
@@ -30,11 +30,11 @@ pub(crate) struct Case {
     pub(crate) command: Command,
     /// Whether the server must end by itself, with status 0, when the client is done.
     pub(crate) clean_exit: bool,
-    /// What the client must have said.
+    /// The texts that must be in the transcript.
     pub(crate) says: Vec<&'static str>,
 }
 
-/// What passed between client and server; see [`super::record`].
+/// The file with the messages between client and server; see [`super::record`].
 pub(crate) fn transcript(name: &str) -> PathBuf {
     log(name, "transcript")
 }
@@ -43,20 +43,20 @@ fn log(name: &str, kind: &str) -> PathBuf {
     setup::scratch().join("logs").join(format!("{name}.{kind}"))
 }
 
-/// Runs them all, prints a line for each, and then how many passed.
+/// Runs all cases, prints a line for each, and then the number that passed.
 pub(crate) fn run_cases(
     part: &str,
     cases: impl Iterator<Item = Case>,
     left_out: &Cell<usize>,
 ) -> Outcome {
     let told = Mutex::new((0, Vec::new()));
-    // All of them first: of one that is left out it is said so then.
+    // Collected before any case runs, because this is when the cases that are left out are reported.
     let cases: Vec<Case> = cases.collect();
     step::at_once(cases, |mut case| {
         let begin = step::now();
         let outcome = run_case(&mut case);
         let seconds = begin.elapsed().as_secs_f32();
-        // Held while it is told, so that what is said of two does not mix.
+        // Locked while the outcome is printed, so that the outputs of two cases do not mix.
         let (passed, failed) = &mut *locked(&told);
         match outcome {
             Ok(()) => {
@@ -105,7 +105,7 @@ fn run_case(case: &mut Case) -> Outcome {
     }
 }
 
-/// `None` if the time was up.
+/// Runs a case until it ends. `None` if it reached the time limit.
 fn run_to_the_end(case: &mut Case) -> io::Result<Option<ExitStatus>> {
     let (out, err, transcript) = (
         log(case.name, "out"),
@@ -116,7 +116,7 @@ fn run_to_the_end(case: &mut Case) -> io::Result<Option<ExitStatus>> {
     if transcript.exists() {
         fs::remove_file(transcript)?;
     }
-    // Files, not pipes: what the client leaves behind cannot hold us up.
+    // Files, not pipes: processes that the client leaves behind cannot block the runner.
     let child = case
         .command
         .stdin(Stdio::null())
@@ -126,7 +126,7 @@ fn run_to_the_end(case: &mut Case) -> io::Result<Option<ExitStatus>> {
     step::wait(child, LIMIT)
 }
 
-/// A legacy server names the revision when it answers; a modern client names it in each request.
+/// Checks which revision is spoken. A legacy server names it in its answer; a modern client names it in each request.
 fn speaks(transcript: &str, revision: &str) -> Outcome {
     let (mark, key) = if revision < "2026" {
         ("< ", "\"protocolVersion\":")
@@ -153,7 +153,7 @@ fn says(transcript: &str, words: &[&str]) -> Outcome {
     }
 }
 
-/// Every server that was started has ended, and each with status 0.
+/// Checks that every server that was started has ended with status 0.
 fn ended_cleanly(transcript: &str) -> Outcome {
     let ends: Vec<&str> = transcript
         .lines()

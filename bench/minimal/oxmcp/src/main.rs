@@ -1,4 +1,4 @@
-//! The least server over stdio: one tool.
+//! The smallest server over stdio: one tool.
 
 use oxmcp::{JsonSchema, Server, Tool, stdio};
 

@@ -1,4 +1,4 @@
-//! The least server over stdio: one tool, written by hand.
+//! The smallest server over stdio: one tool, written by hand.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The least server over stdio: one tool.
+//! The smallest server over stdio: one tool.
 
 use rmcp::{
     ServerHandler, ServiceExt, handler::server::wrapper::Parameters, schemars, tool, tool_handler,

@@ -1,5 +1,5 @@
 //! `nodes-server http ADDRESS [store=memory|redis] [rt=multi|current]`: a node with the tools `add`, `stream` and `update` of the
-//! benchmark, whose sessions are in its memory, or in the Redis whose address `BENCH_REDIS` has.
+//! benchmark. Its sessions are in its memory, or in the Redis at the URL in `BENCH_REDIS`.
 
 use std::{env, process::ExitCode, sync::Arc};
 
@@ -10,7 +10,7 @@ use oxmcp::{
 };
 use oxmcp_redis::Redis;
 
-/// As many sessions as a process has descriptors for.
+/// The maximum number of sessions: as many as a process has file descriptors for.
 const MANY: usize = 20_000;
 
 #[derive(serde::Deserialize, oxmcp::JsonSchema)]
@@ -43,7 +43,7 @@ async fn update(cx: RequestContext) -> Result<&'static str, ToolError> {
     Ok("updated")
 }
 
-/// The endpoint, with stores that it shares with other nodes if it `is_shared`.
+/// The endpoint. If it `is_shared`, it shares its stores with other nodes.
 async fn endpoint(is_shared: bool) -> Result<StreamableHttp> {
     let server = Server::new("bench", "1.0.0")
         .tool(Tool::new("add", "Add two integers", add))

@@ -1,5 +1,5 @@
-//! `nodes-stored SESSIONS`: what sessions and streams take in the Redis whose address `BENCH_REDIS` has, as one line of JSON. It writes
-//! so many records, a tenth as many streams, and a stream of many events, and then calls a node in 200 of the sessions.
+//! `nodes-stored SESSIONS`: the memory of sessions and streams in the Redis at the URL in `BENCH_REDIS`, as one line of JSON. It
+//! writes that many records, a tenth as many streams, and a stream of many events, and then calls a node in 200 of the sessions.
 
 use std::{
     env,
@@ -24,19 +24,19 @@ use tower_service::Service;
 
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
-/// How many are written at once.
+/// The number of records that are written at once.
 const AT_ONCE: usize = 128;
-/// How many of the sessions are used at a node.
+/// The number of sessions that are used at a node.
 const OPENED: usize = 200;
-/// How many events a long stream has.
+/// The number of events in a long stream.
 const EVENTS: usize = 4000;
-/// As long as nothing expires.
+/// The lifetime of the records: long enough that none expires during the measurement.
 const LASTS: Duration = Duration::from_secs(3600);
 
-/// What clients of today say of themselves.
+/// The `initialize` parameters of a typical client.
 const INITIALIZE: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"an-editor","title":"An editor","version":"1.104.2","websiteUrl":"https://editor.example.com"}}"#;
 
-/// A progress notification, as it is kept.
+/// A progress notification, as it is stored.
 const EVENT: &str = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"4f5e8f0a-7d0b-4a4e-8a39-64a7f1a0a0a5","progress":120,"total":400,"message":"Reading the report of the third quarter, page 120 of 400"}}"#;
 
 #[tokio::main]
@@ -86,7 +86,7 @@ async fn run() -> Result<String> {
     ))
 }
 
-/// Does something for each number up to this.
+/// Runs `each` for all numbers below `count`.
 async fn all<F: Future<Output = Result<()>>>(
     count: usize,
     each: impl Fn(usize) -> F,
@@ -99,7 +99,7 @@ fn id(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// Ten sessions are of one person.
+/// The principal of a session; ten sessions have the same.
 fn principal(number: usize) -> String {
     format!("https://login.example.com|{:08}", number / 10)
 }
@@ -168,7 +168,7 @@ impl Memory {
         self.connection.write_all(b"INFO memory\r\n")?;
         let mut said = Vec::new();
         let mut chunk = [0; 4096];
-        // Long before the end of it.
+        // Well before the end of the reply.
         while !said.ends_with(b"\r\n") || said.len() < 500 {
             let read = self.connection.read(&mut chunk)?;
             said.extend_from_slice(chunk.get(..read).unwrap_or_default());
@@ -179,7 +179,7 @@ impl Memory {
         Ok(used.ok_or("Redis does not say what it uses")?.parse()?)
     }
 
-    /// By how many bytes it has grown for each of so many.
+    /// The growth in bytes since the last call, divided by `count`.
     fn grown_by(&mut self, count: usize) -> Result<f64> {
         let before = std::mem::replace(&mut self.last, 0.0);
         self.last = self.used()?;

@@ -1,7 +1,7 @@
 //! `bench-server stdio|http ADDRESS [rt=multi|current] [tools=plain|more|hidden|COUNT] [auth=none|bearer]`: the tools of the
-//! benchmark, written as the documentation has it. `more` adds `quote`, `wait` and `update`, `hidden` hides one tool of the
-//! hundred that only fill the list, and with a count there are so many of these. `bearer` protects the HTTP endpoint: it
-//! takes the driver's JSON Web Token and no other.
+//! benchmark, written as in the documentation. `more` adds `quote`, `wait` and `update`, `hidden` hides one of the hundred tools
+//! that only fill the list, and COUNT replaces their number. `bearer` protects the HTTP endpoint, which then accepts only the
+//! driver's JSON Web Token.
 
 use std::process::ExitCode;
 
@@ -58,7 +58,7 @@ async fn update(cx: RequestContext) -> Result<&'static str, ToolError> {
     Ok("updated")
 }
 
-/// A tool that waits for what another task says.
+/// A tool that waits for the result of another task.
 fn wait() -> Tool {
     let adder = Adder::start();
     Tool::new(
@@ -77,7 +77,7 @@ fn wait() -> Tool {
     )
 }
 
-/// Which tools there are beside `add`, `echo` and `stream`.
+/// The tools beside `add`, `echo` and `stream`.
 #[derive(Clone, Copy)]
 enum Tools {
     Plain,
@@ -112,7 +112,7 @@ fn server(tools: Tools) -> Server {
     })
 }
 
-/// The endpoint, for the driver's token alone if it `is_protected`.
+/// The endpoint. If it `is_protected`, it accepts only the driver's token.
 fn endpoint(tools: Tools, is_protected: bool) -> Result<StreamableHttp> {
     let endpoint = StreamableHttp::from(server(tools));
     if !is_protected {

@@ -1,4 +1,4 @@
-//! The server over HTTP, on hyper: one answer of JSON to a request, and a stream of events where there is more to say.
+//! The server over HTTP, on hyper: one JSON answer to a request, or a stream of events if there are several messages.
 
 use std::{
     collections::HashMap,
@@ -35,13 +35,13 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// So much of a stream is written at once.
+/// The size at which the buffered part of a stream is written.
 const FULL: usize = 64 * 1024;
 
-/// Serves on this address for ever.
+/// Serves on this address forever.
 ///
 /// # Errors
-/// When nothing can listen there.
+/// If the address cannot be listened on.
 pub async fn serve(address: &str) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
     let server = Arc::new(Server::new());
@@ -51,7 +51,7 @@ pub async fn serve(address: &str) -> io::Result<()> {
         let server = Arc::clone(&server);
         tokio::spawn(async move {
             let service = service_fn(|request| server.serve(request));
-            // How a connection ends is the client's business.
+            // The outcome of a connection is the client's concern.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(socket), service)
                 .await;
@@ -61,7 +61,7 @@ pub async fn serve(address: &str) -> io::Result<()> {
 
 struct Server {
     tools: Tools,
-    /// Whether each watches the resource.
+    /// The sessions, and whether each watches the resource.
     sessions: Mutex<HashMap<HeaderValue, bool>>,
     listeners: Listeners,
     adder: Adder,
@@ -71,9 +71,9 @@ struct Server {
 
 enum Content {
     Whole(Bytes),
-    /// Events that are there, and then nothing for as long as the client stays.
+    /// Events that are there already, and then nothing until the client disconnects.
     Open(Bytes),
-    /// The same, and then updates.
+    /// The same, followed by updates.
     Updates(Bytes, mpsc::Receiver<Bytes>),
     Progress(Box<Stream>),
     End,
@@ -141,7 +141,7 @@ impl Server {
                 )
             }
             Answer::Watched => {
-                // What it watches is told on the stream that it opens next.
+                // Updates of the watched resource go to the stream that the client opens next.
                 if let Some(session) = head.headers.remove(SESSION) {
                     self.with(|sessions| sessions.insert(session, true));
                 }
@@ -240,7 +240,7 @@ impl Body for Content {
     }
 }
 
-/// As many events as go into one write, and whether there are more.
+/// The events that fit into one write, and whether there are more.
 fn events(stream: &mut Stream) -> (Bytes, bool) {
     let mut out = Vec::with_capacity(FULL + 1024);
     let mut more = true;

@@ -23,7 +23,7 @@ type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 /// Calls `add` on the server at this URL.
 ///
 /// # Errors
-/// The first error of a call.
+/// Returns the first error of a call.
 pub async fn measure(options: &Options, url: &str) -> Result<Report> {
     let client = Arc::new(Client::open(url, options.era).await?);
     keep_in_flight(options, |mut worker| {
@@ -131,7 +131,7 @@ impl Client {
         Ok(request.body(Full::new(body))?)
     }
 
-    /// One that is idle, or a new one.
+    /// An idle connection, or a new one.
     async fn connection(&self) -> Result<SendRequest<Full<Bytes>>> {
         loop {
             let idle = self

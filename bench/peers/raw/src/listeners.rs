@@ -1,4 +1,4 @@
-//! The streams that hear of updates.
+//! The streams that are notified of updates.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-/// So many updates wait for a listener that is slow; then it is given up.
+/// The number of updates that may wait for a slow listener, before the listener is dropped.
 const WAITING: usize = 16;
 
-/// All those who listen.
+/// All listeners.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Listener>>);
 
@@ -20,7 +20,7 @@ struct Listener {
 }
 
 impl Listeners {
-    /// One more, which hears of updates by what is returned.
+    /// Adds a listener, and returns the receiver of its updates.
     pub(crate) fn listen(&self, subscription: Option<Box<RawValue>>) -> mpsc::Receiver<Bytes> {
         let (events, heard) = mpsc::channel(WAITING);
         self.with(|listeners| {
@@ -32,7 +32,7 @@ impl Listeners {
         heard
     }
 
-    /// Tells all of them that the resource has changed.
+    /// Notifies all listeners that the resource has changed.
     pub(crate) fn update(&self, uri: &str) {
         let start = format!(
             r#"data: {{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{uri}""#

@@ -7,21 +7,21 @@ use std::{
 
 use tokio::net::{UnixStream, unix::pipe};
 
-/// The standard streams, as what they turned out to be.
+/// The standard streams, by their kind.
 #[derive(Debug)]
 pub enum Stdio {
     /// Two pipes, which is what most clients give a server.
     Pipes(pipe::Receiver, pipe::Sender),
     /// A socket each, which is what Node gives.
     Sockets(UnixStream, UnixStream),
-    /// Files or a terminal: tokio's own, on blocking threads.
+    /// Files or a terminal: tokio's own streams, on blocking threads.
     Blocking(tokio::io::Stdin, tokio::io::Stdout),
 }
 
-/// Looks at the standard streams and opens them accordingly.
+/// Detects the kind of the standard streams, and opens them accordingly.
 #[must_use]
 pub fn stdio() -> Stdio {
-    // Opened anew, the pipes get descriptions of their own: that they do not block is nobody else's business.
+    // Opened anew, the pipes get open file descriptions of their own, so that the non-blocking mode affects no other process.
     let pipes = pipe::OpenOptions::new()
         .open_receiver("/proc/self/fd/0")
         .and_then(|input| {
@@ -39,7 +39,7 @@ pub fn stdio() -> Stdio {
     }
 }
 
-/// Tokio's own standard streams, whatever they are.
+/// Tokio's own standard streams, whatever their kind.
 #[must_use]
 pub fn blocking() -> Stdio {
     Stdio::Blocking(tokio::io::stdin(), tokio::io::stdout())

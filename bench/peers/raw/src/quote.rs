@@ -1,10 +1,10 @@
-//! The tool `quote`: an order is read, validated by hand and answered with what it costs.
+//! The tool `quote`: reads an order, validates it by hand, and answers with its cost.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// Text that is borrowed wherever it stands, unless it holds escapes.
+/// Text that is borrowed from the input, unless it contains escapes.
 #[derive(Deserialize, Serialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -97,7 +97,7 @@ struct Delivery<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Validates it, as the schema has it, and says what it costs.
+    /// Validates the order by the rules of the schema, and computes its cost.
     pub(crate) fn quote(self) -> Result<Quote<'a>, String> {
         self.validate()?;
         let percent = 100 - i64::from(self.discount.unwrap_or_default());
@@ -186,7 +186,7 @@ impl<'a> OrderLine<'a> {
     }
 }
 
-/// Lengths are counted in characters, and these are no more than the bytes.
+/// Checks the length, which is counted in characters. There are never more characters than bytes.
 fn length(name: &str, text: &Text<'_>, min: usize, max: usize) -> Result<(), String> {
     let bytes = text.0.len();
     let count = if bytes <= max && min <= 1 {

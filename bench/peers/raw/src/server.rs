@@ -1,4 +1,4 @@
-//! The practical limit over a byte stream: lines in, answers out.
+//! The practical limit over a byte stream: reads lines, and writes answers.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use tokio::{
 
 use crate::tools::{Answer, Tools};
 
-/// More than this is not held back for the sake of a fuller write.
+/// The size at which buffered answers are written, and no longer held back for a fuller write.
 const FULL: usize = 64 * 1024;
 
-/// Serves one connection until its end, with so many tools that only fill the list.
+/// Serves one connection until its end. `dummies` is the number of tools that only fill the list.
 ///
 /// # Errors
-/// When reading or writing fails.
+/// If reading or writing fails.
 pub async fn serve(
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,

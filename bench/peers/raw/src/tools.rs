@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::quote::Order;
 
-/// What the tool `update` changes.
+/// The URI of the resource that the tool `update` changes.
 pub(crate) const WATCHED: &str = "bench://watched";
 
 /// Answers to every request of the benchmark, in both eras.
@@ -17,23 +17,23 @@ pub(crate) struct Tools {
     modern_list: String,
 }
 
-/// What is left to do after a line was handled.
+/// The work that remains after a line was handled.
 pub(crate) enum Answer {
     /// The answer is in the buffer.
     Done,
-    /// As before; it was the answer to `initialize`.
+    /// The same for the answer to `initialize`.
     Opened,
-    /// It was no request, and there is none.
+    /// The line was no request, and has no answer.
     Nothing,
-    /// A subscription: what acknowledges it is in the buffer. It hears of updates under the id, if it asked for them.
+    /// A subscription. Its acknowledgement is in the buffer. It receives updates under the id, if it asked for them.
     Listen(Option<Box<RawValue>>),
-    /// The answer is in the buffer; the session hears of updates from now on.
+    /// The answer is in the buffer; the session receives updates from now on.
     Watched,
-    /// The answer is in the buffer; all who listen are to be told.
+    /// The answer is in the buffer; all listeners must be notified.
     Updated,
-    /// The answer takes another task.
+    /// The answer must be computed by another task.
     Wait(Wait),
-    /// Progress notifications, then the answer.
+    /// Progress notifications, followed by the answer.
     Stream(Stream),
 }
 
@@ -108,7 +108,7 @@ struct Count {
 }
 
 impl Tools {
-    /// The tools, and so many more that only fill the list.
+    /// The tools, and `dummies` more that only fill the list.
     pub(crate) fn new(dummies: usize) -> Self {
         let list = list(dummies);
         let modern_list =
@@ -117,7 +117,7 @@ impl Tools {
     }
 
     pub(crate) fn answer(&self, line: &[u8], out: &mut Vec<u8>) -> Answer {
-        // One look at the whole line for UTF-8 is cheaper than one at each of its strings.
+        // Validating UTF-8 once for the whole line is cheaper than for each of its strings.
         let request = str::from_utf8(line)
             .ok()
             .and_then(|line| serde_json::from_str::<Request<'_>>(line).ok());
@@ -236,7 +236,7 @@ fn call(id: &RawValue, era: Era, params: &Params<'_>, out: &mut Vec<u8>) -> Resu
 }
 
 impl Stream {
-    /// Appends one message, and says whether there are more.
+    /// Appends one message, and returns whether there are more.
     pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if self.sent == self.n {
             text_result(out, &self.id, self.era, "done");
@@ -262,7 +262,7 @@ pub(crate) fn text_result(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str
     put(out, "}}\n");
 }
 
-/// The JSON as structured content, and as text for who does not know that.
+/// A result with the JSON as structured content, and as text for clients that do not know structured content.
 fn structured_result(out: &mut Vec<u8>, id: &RawValue, era: Era, json: &str) {
     content(out, id, era, json);
     put(out, r#","structuredContent":"#);
@@ -270,7 +270,7 @@ fn structured_result(out: &mut Vec<u8>, id: &RawValue, era: Era, json: &str) {
     put(out, "}}\n");
 }
 
-/// A result without its end.
+/// The beginning of a result, without its end.
 fn content(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
     start(out, id);
     put(
@@ -293,7 +293,7 @@ fn result(out: &mut Vec<u8>, id: &RawValue, members: &str) {
     put(out, "}}\n");
 }
 
-/// Agrees to all that is asked for.
+/// Acknowledges the whole requested filter.
 fn acknowledge(out: &mut Vec<u8>, id: &RawValue, filter: &str) {
     put(
         out,
@@ -345,7 +345,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Appends the answer, once it is there.
+    /// Appends the answer when the sum is there.
     pub(crate) async fn answer(self, adder: &Adder, out: &mut Vec<u8>) {
         if let Some(sum) = adder.add(self.pair.a, self.pair.b).await {
             text_result(out, &self.id, self.era, &sum.to_string());

@@ -36,7 +36,7 @@ pub struct Count {
     n: u64,
 }
 
-/// The tools. `KEPT` says whether the router is built once and kept, or anew for each request.
+/// The tools. `KEPT` says whether the router is built once and kept, or built anew for each request.
 #[derive(Clone)]
 pub struct Tools<const KEPT: bool> {
     router: ToolRouter<Self>,
@@ -44,12 +44,12 @@ pub struct Tools<const KEPT: bool> {
     updates: broadcast::Sender<String>,
 }
 
-/// Which tools there are beside `add`, `echo` and `stream`.
+/// The tools beside `add`, `echo` and `stream`.
 #[derive(Clone, Copy)]
 pub struct Set {
-    /// Whether there are `quote`, `wait` and `update`.
+    /// Whether to add `quote`, `wait` and `update`.
     pub more: bool,
-    /// How many only fill the list.
+    /// The number of tools that only fill the list.
     pub dummies: usize,
 }
 
@@ -188,7 +188,7 @@ impl ServerHandler for Tools<true> {
     }
 }
 
-/// What the macro writes by default: each request builds the router, of the plain set.
+/// The form that the macro writes by default: each request builds the router, of the plain set.
 #[tool_handler(router = Self::full_router(Set::default()))]
 impl ServerHandler for Tools<false> {
     fn get_info(&self) -> ServerConfig {

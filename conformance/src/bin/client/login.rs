@@ -1,4 +1,4 @@
-//! The logins of the scenarios of authorization.
+//! The logins of the authorization scenarios.
 
 use std::{
     error::Error,
@@ -17,9 +17,9 @@ use oxmcp::{
 };
 use serde_json::Value;
 
-/// Where the answers to authorization requests come; nobody listens there.
+/// The redirect URI, to which the answers to authorization requests are sent. No server listens there.
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
-/// What the suite knows the client's metadata by. There is no such document.
+/// The URL by which the suite knows the client's metadata. No such document exists.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// The login of a scenario.
@@ -79,7 +79,7 @@ fn confidential<'a>(
     Ok(Client::new(text("client_id")?)?.with_secret(text("client_secret")?))
 }
 
-/// The authorization server that a person would know. No context names it, so a login that gives nothing away is told.
+/// The issuer of the authorization server at `url`. No context names it, so a login that sends no secret finds it out.
 async fn issuer_at(url: &str) -> Result<String, Box<dyn Error>> {
     let issuer = Arc::new(OnceLock::new());
     let told = Arc::clone(&issuer);
@@ -95,7 +95,7 @@ async fn issuer_at(url: &str) -> Result<String, Box<dyn Error>> {
     Ok(issuer.get().cloned().ok_or("the server names no issuer")?)
 }
 
-/// A person who agrees to everything.
+/// The login of a user who agrees to everything.
 fn agreeing() -> Login {
     Login::with_redirect(REDIRECT, |url| async move {
         let request = Request::get(url).body(Bytes::new());

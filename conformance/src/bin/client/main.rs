@@ -1,12 +1,12 @@
-//! The client that the official conformance suite starts: `conformance-client URL`. What it is to do it is told by variables:
+//! The client that the official conformance suite starts: `conformance-client URL`. Environment variables select its work:
 //!
 //! | `MCP_CONFORMANCE_…` | |
 //! |---|---|
 //! | `SCENARIO` | the name of the scenario |
 //! | `PROTOCOL_VERSION` | the revision to speak |
-//! | `CONTEXT` | what some scenarios need beside, as JSON |
+//! | `CONTEXT` | further input of some scenarios, as JSON |
 //!
-//! It ends with status 0 when all was done.
+//! It exits with status 0 if everything succeeded.
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
 
 mod login;
@@ -18,7 +18,8 @@ use oxmcp::{Accept, Client, Revision, http::Endpoint, protocol::ElicitFormParams
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// Less than the 30 seconds after which the suite ends the shell that it started this in, and nothing else.
+/// The time limit: less than the 30 seconds after which the suite ends the shell in which it started this program, and nothing
+/// else.
 const LIMIT: Duration = Duration::from_secs(25);
 
 #[tokio::main]
@@ -56,7 +57,7 @@ fn variable(name: &str) -> Result<String, String> {
     env::var(&name).map_err(|error| format!("{name}: {error}"))
 }
 
-/// A user who confirms what is to be confirmed, and leaves all the rest as the form has it.
+/// A user who accepts confirmations, and otherwise submits the form with its defaults.
 async fn agree(form: ElicitFormParams) -> Accept<Value> {
     let is_asked = form.requested_schema.properties.get("confirmed").is_some();
     Accept(if is_asked {

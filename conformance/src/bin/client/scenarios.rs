@@ -1,4 +1,4 @@
-//! The client's scenarios, a function each.
+//! The scenarios of the client, one function each.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Does what a scenario wants done.
+/// Runs one scenario.
 pub(crate) async fn run(scenario: &str, session: &ClientSession, context: &Value) -> Outcome {
     match scenario {
         "initialize" | "request-metadata" => list_one_page(session).await,
@@ -28,7 +28,7 @@ pub(crate) async fn run(scenario: &str, session: &ClientSession, context: &Value
     }
 }
 
-/// These servers list tools that they do not declare, and wait for a client that asks all the same.
+/// The servers of these scenarios list tools that they do not declare, and expect the client to list them anyway.
 async fn list_one_page(session: &ClientSession) -> Outcome {
     session.list_tools(PaginatedParams::default()).await?;
     Ok(())
@@ -39,14 +39,14 @@ async fn list(session: &ClientSession) -> Outcome {
     Ok(())
 }
 
-/// A client sees what there is before it calls anything.
+/// Lists the tools before the call, as clients do.
 async fn call(session: &ClientSession, tool: &str, arguments: Value) -> Outcome {
     list(session).await?;
     session.call_tool(tool, arguments).await?;
     Ok(())
 }
 
-/// Some of these ask the user, some do not; none may get what is another's.
+/// Some of these tools ask the user, and some do not. No call may get an answer that belongs to another.
 async fn call_all_at_once(session: &ClientSession) -> Outcome {
     list(session).await?;
     let call = async |tool| session.call_tool(tool, json!({})).await;
@@ -91,7 +91,7 @@ async fn call_as_told(session: &ClientSession, context: &Value) -> Outcome {
     Ok(())
 }
 
-/// Tools whose definitions are wrong are not listed at all.
+/// Tools with invalid definitions are not listed at all.
 async fn call_what_is_listed(session: &ClientSession) -> Outcome {
     for tool in session.tools().all().await? {
         session

@@ -1,5 +1,5 @@
-//! Handlers that ask: the user, a model, for the roots. Each is written once. A client of a legacy revision is sent requests,
-//! and a modern one is answered with the questions, and makes its request again with the answers.
+//! Handlers that ask the user or a model, or list the roots. Each is written once. A client of a legacy revision receives requests;
+//! a modern client receives the questions as the result, and repeats its request with the answers.
 
 use oxmcp::{
     JsonSchema, Prompt, Question, RequestContext, Result, Server, Tool,

@@ -1,4 +1,4 @@
-//! Forms with every kind of field: made of a type, and written by hand.
+//! Forms with every kind of field: derived from a type, and written by hand.
 
 use oxmcp::{
     Asked, JsonSchema, Question, RequestContext, Server, Tool, ToolError,

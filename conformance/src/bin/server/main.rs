@@ -1,7 +1,7 @@
 //! The server that the official conformance suite is run against: `conformance-server --port N` serves every revision at
 //! once at `http://127.0.0.1:N/mcp`; with `--redis URL` it is one of several nodes.
 //!
-//! The names of tools, prompts and resources, their texts, and the keys of questions are the suite's.
+//! The names of tools, prompts and resources, their texts, and the keys of questions are defined by the suite.
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
 
 mod asking;
@@ -41,7 +41,7 @@ async fn run(args: Vec<String>) -> Result<(), Box<dyn Error>> {
     let endpoint = StreamableHttp::from(server());
     let endpoint = match redis {
         Some(url) => {
-            // Nothing here is a secret.
+            // A fixed key suffices, because nothing here is secret.
             let keys = [StateKey::new([1; StateKey::LENGTH])];
             endpoint.cluster(Redis::connect(url).await?.keys(keys))
         }

@@ -1,4 +1,4 @@
-//! Tools whose schemas are checked: each is listed more than it is called.
+//! Tools whose schemas are checked, and which are listed more often than called.
 
 use oxmcp::{JsonSchema, RequestContext, Server, Tool, ToolError};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ async fn echo(Mirrored { value }: Mirrored) -> String {
     value
 }
 
-/// Clients are shown it word for word.
+/// A schema that clients must receive word for word.
 fn contact() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-//! The fixtures without the suite: the answers of each to a client that can be asked everything.
+//! Tests of the fixtures without the suite: the answers of each to a client that supports every question.
 
 use oxmcp::{
     Accept, Client, ClientSession, Revision,
@@ -28,7 +28,7 @@ fn client() -> Client {
         .on_sample(model)
 }
 
-/// A tool, its arguments, and what is in its answer.
+/// A tool, its arguments, and a text in its answer.
 #[rustfmt::skip]
 fn calls() -> Vec<(&'static str, Value, &'static str)> {
     let none = || json!({});
@@ -69,7 +69,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// Tools that answer clients of tasks alone, or that always fail.
+/// Tools that answer only clients with tasks, or that always fail.
 const OF_TASKS: [&str; 4] = [
     "confirm_delete",
     "failing_job",

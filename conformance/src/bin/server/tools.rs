@@ -1,4 +1,4 @@
-//! Tools that answer at once: with content of every kind, with progress, with a log, with a failure.
+//! Tools that answer at once: with content of every kind, with progress, with a log, or with an error.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::time::sleep;
 
 use crate::offers::{self, PNG};
 
-/// No sound at all: a header, and nothing that follows.
+/// A WAV file without sound: a header without samples.
 const WAV: &[u8] =
     b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0";
 
-/// The pause between two messages: that they come one by one can be seen.
+/// The pause between two messages, so that they visibly arrive one by one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[rustfmt::skip]
@@ -36,7 +36,7 @@ pub(crate) fn offer(server: Server) -> Server {
     ])
 }
 
-/// The suite calls whatever is listed first without arguments, as a client that can do nothing. Lists are sorted by name.
+/// The suite calls the first listed tool without arguments, as a client without capabilities. Lists are sorted by name.
 fn about() -> Tool {
     Tool::new("about", "Say what this server is", || async {
         "a server for the conformance suite"
@@ -82,7 +82,7 @@ async fn log(cx: RequestContext) -> &'static str {
     "Three messages were logged, if you wanted to hear them."
 }
 
-/// A modern client that does not say what it wants to hear hears nothing.
+/// A modern client receives log messages only if it asks for them.
 async fn log_once(cx: RequestContext) -> &'static str {
     cx.log(
         LoggingLevel::Error,
@@ -106,14 +106,14 @@ async fn fail() -> Result<String, ToolError> {
     ))
 }
 
-/// The answer waits for the client to come back: it is among the events that were missed.
+/// The answer is sent while the client reconnects: it is among the events that the client missed.
 async fn on_another_stream(cx: RequestContext) -> &'static str {
     cx.close_stream(PAUSE);
     sleep(PAUSE).await;
     "Reconnection test completed successfully."
 }
 
-/// A tool takes the place of the one with its name: whoever listens is told, and the list keeps its order.
+/// The tool replaces the one with the same name. Subscribers are notified, and the list keeps its order.
 async fn change_tools(cx: RequestContext) -> oxmcp::Result<&'static str> {
     this_server(&cx)?.add_tools([simple_text()])?;
     Ok("The list of tools has changed.")

@@ -13,7 +13,7 @@ use crate::{
     time::UnixTime,
 };
 
-/// Seconds that an assertion lives.
+/// Seconds for which an assertion is valid.
 const ASSERTION_LIFETIME: u64 = 120;
 
 /// The claims of an assertion.
@@ -27,10 +27,10 @@ struct Assertion<'a> {
     exp: u64,
 }
 
-/// The parameters of a form that is to be sent, in their order.
+/// The parameters of a form to send, in their order.
 pub(super) type Form = Vec<(&'static str, Secret)>;
 
-/// Adds to a request what says who the client is, and proves it.
+/// Adds the client's id and its authentication to a request.
 pub(super) fn authenticate(
     client: &Client,
     server: &AuthorizationServerMetadata,
@@ -69,7 +69,8 @@ pub(super) fn authenticate(
     Ok(())
 }
 
-/// How a secret is sent: in the header unless the server takes it in the body alone, or takes none at all.
+/// The method by which a secret is sent: in the header, unless the server accepts it only in the body, or accepts none at
+/// all.
 fn method_of_secret(server: &AuthorizationServerMetadata) -> &'static str {
     let Some(offered) = &server.token_endpoint_auth_methods_supported else {
         return "client_secret_basic";

@@ -1,4 +1,4 @@
-//! The authorization request, and the answer to it.
+//! The authorization request, and the response to it.
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,10 @@ use crate::{
     url_rules::parse,
 };
 
-/// Bytes of an answer that are read.
+/// The most bytes of a response.
 const MAX_ANSWER: usize = 16 * 1024;
 
-/// An authorization request: a person is sent to the authorization server, and the answer comes to a redirect URI.
+/// An authorization request: the user is sent to the authorization server, and the response arrives at a redirect URI.
 ///
 /// ```
 /// # use oxmcp_auth::{Response, ScopeSet, UnixTime, client::*};
@@ -53,7 +53,7 @@ pub struct Authorization<'a> {
 }
 
 impl<'a> Authorization<'a> {
-    /// A request for a client, to be answered at a redirect URI.
+    /// A request of a client, the response to which arrives at a redirect URI.
     #[must_use]
     pub fn new(discovered: &'a Discovered, client: &'a Client, redirect_uri: &'a str) -> Self {
         Self {
@@ -66,14 +66,14 @@ impl<'a> Authorization<'a> {
         }
     }
 
-    /// The scopes to ask for; without any, no `scope` is sent.
+    /// Sets the scopes to request; without any, no `scope` is sent.
     #[must_use]
     pub fn scopes(mut self, scopes: ScopeSet) -> Self {
         self.scopes = scopes;
         self
     }
 
-    /// The thumbprint of the key that the code is to be bound to
+    /// Sets the thumbprint of the key to which the code is bound
     /// ([RFC 9449, section 10](https://www.rfc-editor.org/rfc/rfc9449#section-10)).
     #[must_use]
     pub fn proof_key(mut self, thumbprint: impl Into<String>) -> Self {
@@ -81,14 +81,14 @@ impl<'a> Authorization<'a> {
         self
     }
 
-    /// Another parameter, such as `login_hint`. Those of this request itself cannot be changed.
+    /// Adds a parameter, such as `login_hint`. The parameters of the request itself cannot be changed.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.parameters.push((name.into(), value.into()));
         self
     }
 
-    /// Makes the request: the URL to send a person to, and what is kept until the answer comes.
+    /// Makes the request: the URL to which the user is sent, and the state to keep until the response arrives.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl<'a> Authorization<'a> {
         });
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(&own).extend_pairs(others);
-        // OpenID Connect gives refresh tokens only where the person is asked.
+        // OpenID Connect gives refresh tokens only if the user is asked for consent.
         let has_prompt = self.parameters.iter().any(|(name, _)| name == "prompt");
         if self.scopes.contains("offline_access") && !has_prompt {
             query.append_pair("prompt", "consent");
@@ -145,7 +145,7 @@ impl<'a> Authorization<'a> {
     }
 }
 
-/// An authorization request that was made: what is kept until the answer to it comes, and is used for one answer.
+/// The state of an authorization request, which is kept until the response arrives, and used for one response.
 #[derive(Clone, Debug)]
 pub struct AuthorizationAttempt {
     url: String,
@@ -159,7 +159,7 @@ pub struct AuthorizationAttempt {
     verifier: Secret,
 }
 
-/// An attempt as text.
+/// The stored form of an attempt.
 #[derive(Serialize, Deserialize)]
 struct StoredAttempt {
     issuer: String,
@@ -173,31 +173,31 @@ struct StoredAttempt {
 }
 
 impl AuthorizationAttempt {
-    /// The URL to send the person to. After [`from_json`](Self::from_json) it is empty.
+    /// The URL to which the user is sent. After [`from_json`](Self::from_json) it is empty.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The `state` of the request, by which an answer is found among several attempts.
+    /// The `state` of the request, by which the attempt of a response is found among several.
     #[must_use]
     pub fn state(&self) -> &Secret {
         &self.state
     }
 
-    /// The issuer that the answer must come from.
+    /// The issuer from which the response must come.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// The redirect URI that the answer comes to.
+    /// The redirect URI at which the response arrives.
     #[must_use]
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// The scopes that were asked for.
+    /// The scopes that were requested.
     #[must_use]
     pub fn scopes(&self) -> ScopeSet {
         ScopeSet::parse(&self.scopes)
@@ -215,7 +215,8 @@ impl AuthorizationAttempt {
         &self.verifier
     }
 
-    /// The attempt as text, for an answer that comes to another process. Whoever has it and the code has the token: seal it.
+    /// The attempt as text, for a response that arrives at another process. This text and the code are enough to get the
+    /// token, so the text must be sealed.
     #[must_use]
     pub fn to_json(&self) -> Secret {
         let stored = StoredAttempt {
@@ -231,11 +232,11 @@ impl AuthorizationAttempt {
         Secret::new(serde_json::to_string(&stored).unwrap_or_default())
     }
 
-    /// The attempt that a text was made of.
+    /// Restores an attempt from the result of [`to_json`](Self::to_json).
     ///
     /// # Errors
     ///
-    /// If it was made of none.
+    /// If the text is not a stored attempt.
     pub fn from_json(text: &Secret) -> Result<Self> {
         let stored: StoredAttempt = serde_json::from_str(text.expose())
             .map_err(|_| AuthError::malformed("the stored attempt to log in cannot be read"))?;
@@ -252,12 +253,12 @@ impl AuthorizationAttempt {
         })
     }
 
-    /// Takes the answer: the URL that the browser was sent to, or its query alone.
+    /// Takes the authorization response: the URL to which the browser was sent, or only its query.
     ///
     /// # Errors
     ///
-    /// If it is the answer to another request, comes from another issuer, is an error, or has no code. Of an answer that
-    /// cannot be trusted nothing is shown.
+    /// If it is the response to another request, comes from another issuer, is an error, or has no code. If the response
+    /// cannot be trusted, the message shows neither its code nor its error.
     ///
     /// See [Authorization Response Validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation).
     pub fn finish(&self, answer: &str) -> Result<AuthorizationCode> {
@@ -292,7 +293,7 @@ impl AuthorizationAttempt {
         }
     }
 
-    /// Checks that the answer is to this request and from its server, before anything else of it is looked at.
+    /// Checks that the response is to this request and from its server, before any other part of it is used.
     fn check(&self, answer: &Answer) -> Result<()> {
         if answer.state.as_deref().map(Secret::from).as_ref() != Some(&self.state) {
             return Err(AuthError::untrusted(format!(
@@ -316,7 +317,7 @@ impl AuthorizationAttempt {
     }
 }
 
-/// The parameters of an answer.
+/// The parameters of an authorization response.
 #[derive(Default)]
 struct Answer {
     state: Option<String>,
@@ -345,6 +346,6 @@ impl Answer {
     }
 }
 
-/// A code that is exchanged for tokens, once.
+/// An authorization code, which is exchanged for tokens once.
 #[derive(Clone, Debug)]
 pub struct AuthorizationCode(pub(super) Secret);

@@ -1,4 +1,5 @@
-//! The choice of a client at an authorization server: registered, by a document of its own, or to be registered.
+//! The choice of a client at an authorization server: one that is registered, one with a metadata document, or one to
+//! register.
 
 use super::{
     identity::Client,
@@ -11,35 +12,34 @@ use crate::{
     time::UnixTime,
 };
 
-/// The ways in which a client can have an id, as a user has configured them.
+/// The configured ways in which a client can get an id.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Clients that were registered by hand, or earlier.
+    /// The clients that were registered manually, or earlier.
     pub registered: Vec<Client>,
-    /// A client whose id is the URL of its metadata: [`Client::from_document_url`].
+    /// The client whose id is the URL of its metadata document: [`Client::from_document_url`].
     pub document: Option<Client>,
-    /// What to register with.
+    /// The metadata for dynamic registration.
     pub dynamic: Option<ClientMetadata>,
 }
 
-/// What is to be done to have a client's id.
+/// The result of [`choose_client`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientChoice {
-    /// Nothing: this is the client.
+    /// The client can be used.
     Ready(Client),
-    /// The client is to be registered.
+    /// The client must be registered first.
     Register(Box<Registration>),
 }
 
-/// Chooses how to have an id at a server: by a client that is registered there, by the URL of the client's metadata, or by
-/// registration.
+/// Chooses the client at a server: one that is registered there, one whose id is the URL of its metadata document, or one to
+/// register.
 ///
 /// # Errors
 ///
-/// If there is no way; if a client that was configured belongs to another server and no other way is left, the error says
-/// that.
+/// If there is none. If a configured client belongs to another server, and there is no other choice, the error says so.
 ///
 /// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration).
 pub fn choose_client(

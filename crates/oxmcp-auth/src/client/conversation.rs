@@ -1,4 +1,4 @@
-//! Requests that lead to one result.
+//! A sequence of requests that leads to one result.
 
 use crate::{
     error::Result,
@@ -6,10 +6,10 @@ use crate::{
     time::UnixTime,
 };
 
-/// Requests and responses that lead to one result: whoever does the I/O asks for a request, sends it, hands in the response,
-/// and does so again until there is a result.
+/// A sequence of requests and responses that leads to one result: the caller gets a request, sends it, passes in the
+/// response, and repeats this until there is a result.
 ///
-/// A request follows no redirects. Where no response comes at all, the conversation is dropped.
+/// Redirects must not be followed. If no response arrives at all, drop the conversation.
 ///
 /// ```
 /// use oxmcp_auth::{AuthError, Request, Response, UnixTime, client::Conversation};
@@ -28,17 +28,17 @@ use crate::{
 /// }
 /// ```
 pub trait Conversation {
-    /// What it leads to.
+    /// The result of the conversation.
     type Output;
 
     /// The next request.
     ///
     /// # Errors
     ///
-    /// If none can be made.
+    /// If no request can be made.
     fn request(&mut self, now: UnixTime) -> Result<Request>;
 
-    /// Takes the response to the last request. Without a result, another request is to be sent.
+    /// Takes the response to the last request. Returns the result, or `None` if another request must be sent.
     ///
     /// # Errors
     ///

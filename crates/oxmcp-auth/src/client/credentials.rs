@@ -1,4 +1,4 @@
-//! Credentials as they are kept: by user, issuer and resource.
+//! Stored credentials, by user, issuer and resource.
 
 use std::{borrow::Borrow, sync::Arc};
 
@@ -17,18 +17,18 @@ use crate::{
     time::UnixTime,
 };
 
-/// The form of stored credentials that this release writes.
+/// The version of stored credentials that this release writes and reads.
 const VERSION: u32 = 1;
 
-/// Whose credentials they are, who gave them, and for what. Two logins that differ in any of the three share nothing.
+/// The key of stored credentials: user, issuer and resource. Two logins that differ in any of the three share nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CredentialKey {
-    /// The user, as the program names them; empty in a program that has one.
+    /// The name of the user in the program; empty in a program with one user.
     pub user: String,
-    /// The authorization server that gave them, letter by letter.
+    /// The authorization server that issued the credentials, letter by letter.
     pub issuer: String,
-    /// The MCP server that they are for.
+    /// The MCP server for which the credentials are.
     pub resource: String,
 }
 
@@ -48,28 +48,29 @@ impl CredentialKey {
     }
 }
 
-/// A login as it is kept: the client, the tokens, and all that the next refresh needs.
+/// A stored login: the client, the tokens, and everything that the next refresh needs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Credentials {
     /// A random name of the login, which a refresh does not change.
     pub login: String,
-    /// The authorization server, as it was when it gave the tokens: a refresh token goes to this token endpoint alone.
+    /// The metadata of the authorization server when it issued the tokens: a refresh token is sent only to this token
+    /// endpoint.
     pub server: AuthorizationServerMetadata,
-    /// The client that the tokens were given to. A workload that says who it is by an assertion needs none.
+    /// The client to which the tokens were issued. A workload that authenticates by an assertion needs none.
     pub client: Option<Client>,
-    /// The `resource` that was sent.
+    /// The `resource` parameter that was sent.
     pub resource: Option<String>,
-    /// The scopes that were asked for.
+    /// The scopes that were requested.
     pub requested: ScopeSet,
-    /// The tokens. Without any, the client is registered and nobody is logged in.
+    /// The tokens; `None` if the client is registered, but no user is logged in.
     pub tokens: Option<Tokens>,
-    /// The key that the tokens are bound to, if they are.
+    /// The key that the tokens are bound to, if they are bound.
     pub proof_key: Option<Arc<ProofKey>>,
 }
 
 impl Credentials {
-    /// Credentials of a login that begins now.
+    /// Credentials for a new login.
     ///
     /// # Errors
     ///
@@ -90,8 +91,9 @@ impl Credentials {
         })
     }
 
-    /// The credentials as text to be kept, where nobody else can read it. The private key of a client is not in it; that of proofs
-    /// is, if it was [made](ProofKey::generate) here, and without it tokens that are bound to it are not.
+    /// The credentials as text, which must be stored where no one else can read it. It does not include the private key of a
+    /// client. It includes the key of proofs if that was [generated](ProofKey::generate); otherwise it does not include the
+    /// tokens that are bound to that key.
     #[must_use]
     pub fn to_json(&self) -> Secret {
         let proof_key = self.proof_key.as_ref().and_then(|it| it.to_stored());
@@ -114,11 +116,11 @@ impl Credentials {
         Secret::new(serde_json::to_string(&stored).unwrap_or_default())
     }
 
-    /// The credentials that a text was made of.
+    /// Restores credentials from the result of [`to_json`](Self::to_json).
     ///
     /// # Errors
     ///
-    /// If it was made of none, or by a newer release.
+    /// If the text is not stored credentials, or has another version than this release reads.
     pub fn from_json(text: &Secret) -> Result<Self> {
         #[derive(Deserialize)]
         struct Version {
@@ -157,7 +159,7 @@ impl Credentials {
     }
 }
 
-/// Tokens that are not bound, or whose key is there.
+/// The tokens, if they are not bound or their key is present.
 fn usable<T: Borrow<Tokens>>(tokens: Option<T>, has_key: bool) -> Option<T> {
     tokens.filter(|it| has_key || it.borrow().token_type == TokenType::Bearer)
 }

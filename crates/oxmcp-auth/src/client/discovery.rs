@@ -1,4 +1,4 @@
-//! From an MCP server to the metadata of its authorization server.
+//! Discovery of the metadata of an MCP server's authorization server.
 
 use std::collections::VecDeque;
 
@@ -23,51 +23,51 @@ use crate::{
     url_rules::{UrlRules, parse, shown_url},
 };
 
-/// Which `resource` goes with requests to the authorization server
+/// The `resource` parameter of requests to the authorization server
 /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceParameter {
-    /// What the server's metadata says, or else the server's URL.
+    /// The `resource` in the MCP server's metadata, or else the server's URL.
     #[default]
     Discovered,
-    /// This text.
+    /// This fixed text.
     Fixed(String),
-    /// None: for authorization servers that refuse it.
+    /// No parameter, for authorization servers that refuse it.
     Omitted,
 }
 
-/// What of discovery a user decides: most leave all as it is.
+/// Options of discovery. Most programs need only the defaults.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DiscoveryOptions {
-    /// The issuer, where it is known better than the server says it: for metadata whose issuer is spelt otherwise, for a
-    /// server that names several, or none.
+    /// The issuer to use instead of the one that the MCP server names: for metadata whose issuer is spelt differently, or for
+    /// a server that names several issuers or none.
     pub issuer: Option<String>,
-    /// Issuers to prefer where the server names several: those at which there are credentials.
+    /// The issuers to prefer if the server names several: those that have issued credentials.
     pub preferred_issuers: Vec<String>,
-    /// The `resource` to send.
+    /// The `resource` parameter to send.
     pub resource: ResourceParameter,
-    /// Whether the rules of revision 2025-03-26 are never used: an authorization server at the MCP server's own origin,
-    /// where nothing is said anywhere.
+    /// Whether the fallback of revision 2025-03-26 is never used: an authorization server at the MCP server's own origin, if
+    /// there is no metadata of the MCP server.
     pub without_default_endpoints: bool,
-    /// Whether metadata that say nothing of PKCE are taken as if they named S256: for servers that support it and do not say
-    /// so. Metadata that name other methods alone are refused all the same.
+    /// Whether metadata that names no PKCE methods is treated as if it named S256: for servers that support S256 and do not
+    /// say so. Metadata that names only other methods is still refused.
     pub assume_pkce: bool,
 }
 
-/// What discovery has found.
+/// The result of discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Discovered {
-    /// The authorization server, its metadata checked.
+    /// The checked metadata of the authorization server.
     pub server: AuthorizationServerMetadata,
-    /// The `resource` to send, letter by letter.
+    /// The `resource` parameter to send, letter by letter.
     pub resource: Option<String>,
-    /// Metadata of the MCP server, where it has any.
+    /// The metadata of the MCP server, if it has any.
     pub resource_metadata: Option<ProtectedResourceMetadata>,
-    /// Whether the server says nothing of itself and the endpoints are those of revision 2025-03-26. No credential that was
-    /// kept may be sent to these: anything that can hide metadata could name them.
+    /// Whether there is no metadata, and the endpoints are the defaults of revision 2025-03-26. No stored credentials may be
+    /// sent to these, since an attacker who can hide metadata could choose them.
     pub is_default: bool,
 }
 
@@ -95,11 +95,11 @@ pub struct Discovery {
     rules: UrlRules,
     options: DiscoveryOptions,
     stage: Stage,
-    /// The places that are still to be asked; the first is the next.
+    /// The URLs that are still to be tried, the next one first.
     places: VecDeque<String>,
-    /// What came from the places that were asked in this stage, for the error.
+    /// The responses from the URLs that were tried in this stage, for the error message.
     answers: Vec<String>,
-    /// Whether each place that was asked in any stage said 404.
+    /// Whether the URLs that were tried, in all stages, returned nothing but 404.
     is_all_absent: bool,
 }
 
@@ -112,23 +112,23 @@ enum Stage {
         issuer: String,
         resource: Option<ProtectedResourceMetadata>,
     },
-    /// Metadata of an authorization server at the origin of the MCP server, which says nothing of itself.
+    /// Metadata of an authorization server at the origin of the MCP server, which has no metadata itself.
     Origin { origin: String },
 }
 
-/// What a place has answered.
+/// The response from a metadata URL.
 enum Answer<'a> {
     Document(&'a [u8]),
-    /// Nothing is there, and another place may be asked.
+    /// There is no document, and another URL may be tried.
     Absent,
 }
 
 impl Discovery {
-    /// Begins the search for an MCP server's URL, with the challenge that it gave.
+    /// Begins the search for the MCP server at this URL, with the challenge that it sent.
     ///
     /// # Errors
     ///
-    /// If the URL of the server, or of the metadata in the challenge, may not be asked.
+    /// If no request may be sent to the URL of the server, or to that of the metadata in the challenge.
     pub fn new(
         server: impl Into<String>,
         challenge: Option<&Challenge>,
@@ -137,7 +137,7 @@ impl Discovery {
         let server = server.into();
         let rules = UrlRules::for_server(&server)?;
         let announced = challenge.and_then(Challenge::resource_metadata);
-        // Where a place is announced, no other counts: a neighbour on the same origin may have metadata at the root.
+        // If the challenge names a URL, no other is tried: another server on the same origin may have metadata at the root.
         let places = match announced {
             Some(url) => {
                 rules.check(url, "resource_metadata of the challenge")?;
@@ -158,7 +158,7 @@ impl Discovery {
         })
     }
 
-    /// Takes the metadata of the MCP server, and goes on to that of its authorization server.
+    /// Takes the metadata of the MCP server, and continues with that of its authorization server.
     fn resource_found(&mut self, body: &[u8]) -> Result<()> {
         let metadata = ProtectedResourceMetadata::parse(body)?;
         metadata.check_resource(&self.server)?;
@@ -194,7 +194,7 @@ impl Discovery {
         Ok(())
     }
 
-    /// All places of the stage are asked, and nothing is there.
+    /// Continues after all URLs of the stage were tried and none has a document.
     fn exhausted(&mut self) -> Result<Option<Discovered>> {
         match &self.stage {
             Stage::Resource { is_announced } => {
@@ -265,7 +265,7 @@ impl Discovery {
         if status == StatusCode::OK && is_object() {
             return Ok(Answer::Document(body));
         }
-        // Servers of web pages answer 200 with their front page wherever nothing is.
+        // Some web servers return 200 with their front page for URLs that do not exist.
         let may_go_on =
             status.is_client_error() || matches!(status, StatusCode::OK | StatusCode::BAD_GATEWAY);
         self.is_all_absent &= status == StatusCode::NOT_FOUND;
@@ -347,15 +347,15 @@ impl Conversation for Discovery {
 
 /// A URL as the target of a request.
 pub(super) fn uri(url: &str) -> Result<http::Uri> {
-    // What the `url` crate reads may still hold characters that the `http` crate refuses.
+    // A URL that the `url` crate accepts may still hold characters that the `http` crate refuses.
     let parsed = parse(url, "URL")?;
     let text = parsed.as_str().split('#').next().unwrap_or_default();
     text.parse()
         .map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked")))
 }
 
-/// The canonical URI of an MCP server: its URL without a query, which can be secret, without a fragment, and without a slash that
-/// stands for no path.
+/// The canonical URI of an MCP server: its URL without a query, which can be secret, without a fragment, and without the
+/// slash of an empty path.
 fn canonical(server: &str) -> Result<String> {
     let parsed = parse(server, "URL of the MCP server")?;
     let text = shown_url(server);

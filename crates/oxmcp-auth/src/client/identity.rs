@@ -1,4 +1,4 @@
-//! The client at an authorization server.
+//! A client that is known to an authorization server.
 
 use std::{fmt, sync::Arc};
 
@@ -12,21 +12,21 @@ use crate::{
     url_rules::UrlRules,
 };
 
-/// Bytes of a client's id.
+/// The most bytes of a client's id.
 const MAX_ID: usize = 2048;
 
-/// How a client authenticates.
+/// The method by which a client authenticates.
 #[derive(Clone)]
 pub(super) enum ClientAuthentication {
-    /// Not at all: a public client says its id.
+    /// No authentication: a public client sends only its id.
     None,
-    /// By a secret, as the server's metadata says.
+    /// A secret, sent by the method that the server's metadata names.
     Secret(Secret),
-    /// By a secret in the header ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+    /// A secret in the header ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
     SecretBasic(Secret),
-    /// By a secret in the body.
+    /// A secret in the body.
     SecretPost(Secret),
-    /// By an assertion that is signed ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    /// A signed assertion ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
     PrivateKeyJwt(Arc<SigningKey>),
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for ClientAuthentication {
     }
 }
 
-/// A client as an authorization server knows it: an id, and how it proves that it is that one.
+/// A client that is known to an authorization server: its id, and the method by which it authenticates.
 ///
 /// ```
 /// use oxmcp_auth::client::Client;
@@ -63,11 +63,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that was registered by hand. Say at which server, by [`issued_by`](Self::issued_by).
+    /// A client that was registered manually. Name the server with [`issued_by`](Self::issued_by).
     ///
     /// # Errors
     ///
-    /// If the id is empty, longer than 2 KiB, or not visible ASCII.
+    /// If the id is empty, longer than 2 KiB, or not printable ASCII.
     pub fn new(id: impl Into<String>) -> Result<Self> {
         let id = id.into();
         let is_id =
@@ -86,7 +86,7 @@ impl Client {
         })
     }
 
-    /// A client whose id is the URL of its metadata. It is the same at every server.
+    /// A client whose id is the URL of its metadata document. The id is the same at every server.
     ///
     /// # Errors
     ///
@@ -101,28 +101,28 @@ impl Client {
         Ok(Self::new(id)?.issued_by(issuer))
     }
 
-    /// The client has a secret, which is sent as the server's metadata says.
+    /// Sets the secret of the client, which is sent by the method that the server's metadata names.
     #[must_use]
     pub fn with_secret(mut self, secret: impl Into<Secret>) -> Self {
         self.authentication = ClientAuthentication::Secret(secret.into());
         self
     }
 
-    /// The client signs assertions by its private key (`private_key_jwt`).
+    /// Sets the private key by which the client signs assertions (`private_key_jwt`).
     #[must_use]
     pub fn with_key(mut self, key: Arc<SigningKey>) -> Self {
         self.authentication = ClientAuthentication::PrivateKeyJwt(key);
         self
     }
 
-    /// The client is known to this authorization server and is used nowhere else.
+    /// Binds the client to this authorization server. It is used at no other.
     #[must_use]
     pub fn issued_by(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 
-    /// Redirect URIs that the client is registered with: it is not used with others.
+    /// Sets the redirect URIs with which the client is registered. It is not used with others.
     #[must_use]
     pub fn with_redirect_uris(mut self, uris: Vec<String>) -> Self {
         self.redirect_uris = Some(uris);
@@ -152,32 +152,33 @@ impl Client {
         self
     }
 
-    /// The id.
+    /// The id of the client.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether it proves that it is itself, by a secret or a key: then it should be bound to a server
-    /// ([`issued_by`](Self::issued_by)), since whoever names another one could use what it sends there.
+    /// Whether the client authenticates by a secret or a key: then it should be bound to a server
+    /// ([`issued_by`](Self::issued_by)), since an MCP server could otherwise name another authorization server, which could
+    /// misuse the authentication that it receives.
     #[must_use]
     pub fn is_confidential(&self) -> bool {
         !matches!(self.authentication, ClientAuthentication::None)
     }
 
-    /// The server that knows it, if it is bound to one.
+    /// The authorization server to which the client is bound, if any.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 
-    /// The redirect URIs that it is registered with, if that is known.
+    /// The redirect URIs with which the client is registered, if they are known.
     #[must_use]
     pub fn redirect_uris(&self) -> Option<&[String]> {
         self.redirect_uris.as_deref()
     }
 
-    /// The secret that it authenticates with, if it has one.
+    /// The secret by which the client authenticates, if it has one.
     pub(super) fn secret(&self) -> Option<&Secret> {
         match &self.authentication {
             ClientAuthentication::Secret(secret)
@@ -191,7 +192,7 @@ impl Client {
         &self.authentication
     }
 
-    /// Whether it can be used at a server, with a redirect URI, now.
+    /// Whether the client can be used at this server, with this redirect URI, at the time `now`.
     #[must_use]
     pub fn is_usable(&self, issuer: &str, redirect_uri: Option<&str>, now: UnixTime) -> bool {
         let is_theirs = self.issuer.as_deref().is_none_or(|it| it == issuer);
@@ -202,7 +203,7 @@ impl Client {
         is_theirs && is_registered && self.expires_at.is_none_or(|at| now < at)
     }
 
-    /// Refuses to be used at another server than its own.
+    /// Fails if the client is bound to another server.
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
         match &self.issuer {
             Some(own) if own != issuer => Err(AuthError::untrusted(format!(
@@ -214,7 +215,7 @@ impl Client {
         }
     }
 
-    /// What is kept of it. A client with a private key is configured anew each time, and not kept.
+    /// The stored form of the client. A private key is not stored: a client with one is configured again each time.
     pub(super) fn to_stored(&self) -> StoredClient {
         let (method, secret) = match &self.authentication {
             ClientAuthentication::None | ClientAuthentication::PrivateKeyJwt(_) => (None, None),
@@ -251,7 +252,7 @@ impl Client {
     }
 }
 
-/// A client as it is kept.
+/// The stored form of a client.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredClient {
     id: String,

@@ -1,25 +1,25 @@
-//! The steps of a client, from a request that was refused to a token that is sent with it.
+//! The steps of a client, from a refused request to the token with which it is sent again.
 //!
-//! A [`Conversation`] is a step that asks others: it gives a request, takes the response, and at last has a result.
-//! [`Discovery`] finds the authorization server, [`choose_client`] finds who we are there, [`Authorization`] is what a person
-//! has to agree to, and a [`TokenRequest`] of any grant ends in [`Tokens`].
+//! A [`Conversation`] is a step that sends HTTP requests: it gives a request, takes the response, and finally has a result.
+//! [`Discovery`] finds the authorization server, [`choose_client`] chooses the client at that server, [`Authorization`] is
+//! the request that the user has to approve, and a [`TokenRequest`] of any grant results in [`Tokens`].
 //!
 //! | | |
 //! |---|---|
 //! | `conversation` | requests that lead to one result |
-//! | `refusal` | what a response of the MCP server says of a token |
-//! | `discovery` | from an MCP server to the metadata of its authorization server |
-//! | `identity` | the client at an authorization server |
-//! | `choice` | which client to use |
+//! | `refusal` | refusals of an MCP server that concern authorization |
+//! | `discovery` | discovery of the metadata of an MCP server's authorization server |
+//! | `identity` | a client that is known to an authorization server |
+//! | `choice` | the choice of the client to use |
 //! | `registration` | metadata of a client; dynamic registration |
-//! | `authentication` | how a client proves who it is at a token endpoint |
-//! | `authorization` | the authorization request, and the answer to it |
-//! | `scope_selection` | which scopes to ask for; bounds on asking for more |
-//! | `token_request` | requests of every grant |
-//! | `oauth_error` | errors of OAuth endpoints, as sentences without secrets |
-//! | `tokens` | tokens as they were given, and as they are sent |
-//! | `revocation` | giving a token back |
-//! | `credentials` | what is kept of a login: by user, issuer and resource |
+//! | `authentication` | the authentication of a client at a token endpoint |
+//! | `authorization` | the authorization request, and the response to it |
+//! | `scope_selection` | the selection of the scopes to request; bounds on requests for more |
+//! | `token_request` | token requests of every grant |
+//! | `oauth_error` | errors of OAuth endpoints, with messages without secrets |
+//! | `tokens` | issued tokens, and the headers with which they are sent |
+//! | `revocation` | revocation of a token |
+//! | `credentials` | stored logins, by user, issuer and resource |
 
 mod authentication;
 mod authorization;

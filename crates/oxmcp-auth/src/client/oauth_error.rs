@@ -1,4 +1,4 @@
-//! Errors of OAuth endpoints, as sentences without secrets.
+//! Errors of OAuth endpoints, with messages without secrets.
 
 use http::{HeaderMap, HeaderName, StatusCode, header::AUTHORIZATION};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::{
     secret::Secret,
 };
 
-/// Characters of a description that are shown.
+/// The most characters of a description that are shown.
 const MAX_SHOWN: usize = 300;
 
 /// The parameters of a form that are secrets.
@@ -26,8 +26,8 @@ const SECRET_PARAMETERS: [&str; 8] = [
     "token",
 ];
 
-/// What was secret in a request, as its receiver may quote it: plain, and as a form or a header had it. The longest first, since
-/// one may be within another.
+/// The secrets of a request, in the forms in which its receiver may quote them: plain, and encoded as in the form or the
+/// header. The longest come first, since one may be part of another.
 #[derive(Debug, Default)]
 pub(super) struct SentSecrets(Vec<Secret>);
 
@@ -58,7 +58,7 @@ impl SentSecrets {
     }
 }
 
-/// The body of an error ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+/// The body of an error response ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
 #[derive(Default, Deserialize)]
 struct ErrorBody {
     #[serde(default)]
@@ -67,7 +67,7 @@ struct ErrorBody {
     error_description: Option<String>,
 }
 
-/// The code of a response that is an error, if it has one.
+/// The error code of a response, if it has one.
 pub(super) fn code(response: &Response) -> Option<String> {
     read(response).error
 }
@@ -80,7 +80,7 @@ fn read(response: &Response) -> ErrorBody {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-/// The error of a response: what was asked, what came, and nothing that was secret in the request.
+/// The error of a response, whose message names the request and the response, and none of the secrets of the request.
 pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthError {
     let status = response.status();
     let body = read(response);
@@ -107,7 +107,7 @@ pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthEr
     AuthError::refused(message, code.as_deref())
 }
 
-/// A peer's text as it may be shown: short, and without control characters.
+/// A peer's text for messages: shortened, and without control characters.
 pub(super) fn shown(text: &str) -> String {
     text.chars()
         .take(MAX_SHOWN)

@@ -1,13 +1,13 @@
-//! Refusals of an MCP server, as far as a token changes them.
+//! Refusals of an MCP server that concern authorization.
 
 use http::{HeaderMap, StatusCode};
 
 use crate::{challenge::Challenge, scope::ScopeSet};
 
-/// Bytes of a nonce.
+/// The most bytes of a nonce.
 const MAX_NONCE: usize = 1024;
 
-/// Why an MCP server did not serve a request, where authorization is the reason.
+/// The reason why an MCP server refused a request, if authorization is the reason.
 ///
 /// ```
 /// use oxmcp_auth::client::Refusal;
@@ -23,7 +23,8 @@ const MAX_NONCE: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// 401: there was no token, or it is not valid. The challenge is the one that an OAuth client answers, if there was one.
+    /// 401: there was no token, or it is not valid. The challenge is the one to which an OAuth client responds, if there was
+    /// one.
     Unauthorized {
         /// The challenge.
         challenge: Option<Challenge>,
@@ -45,7 +46,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Reads a response. `None` is a response that no token changes: a 403 for another reason, or any other status.
+    /// Reads the refusal in a response. Returns `None` if no token would change the response: for a 403 with another reason,
+    /// or any other status.
     #[must_use]
     pub fn read(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         let challenges = Challenge::from_headers(headers);
@@ -72,7 +74,7 @@ impl Refusal {
         None
     }
 
-    /// The challenge that came, if one came that an OAuth client answers.
+    /// The challenge, if there was one to which an OAuth client responds.
     #[must_use]
     pub fn challenge(&self) -> Option<&Challenge> {
         match self {
@@ -84,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// The nonce that a response gives for the next proof.
+/// The nonce in a response, for the next proof.
 pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
     let nonce = headers.get("dpop-nonce")?.to_str().ok()?;
     let is_nonce = (1..=MAX_NONCE).contains(&nonce.len())

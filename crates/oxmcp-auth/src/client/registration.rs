@@ -19,20 +19,20 @@ use crate::{
     url_rules::is_loopback,
 };
 
-/// Kind of a client, by where it runs.
+/// The kind of a client, by the place where it runs.
 ///
 /// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#dynamic-client-registration).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ApplicationType {
-    /// On a person's machine: redirects come to loopback, or by a scheme of its own.
+    /// A client on a user's machine: its redirect URIs are on loopback, or have a private scheme.
     Native,
-    /// On a server: redirects come by https.
+    /// A client on a server: its redirect URIs are https.
     Web,
 }
 
-/// What a client says of itself, when it registers or in a document of its own
+/// The metadata of a client, for registration or for a document of its own
 /// ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591#section-2)).
 ///
 /// ```
@@ -47,43 +47,43 @@ pub enum ApplicationType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClientMetadata {
-    /// The name that people see when they agree.
+    /// The name that users see when they are asked for consent.
     pub client_name: String,
-    /// A page about the client.
+    /// The URL of a page about the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_uri: Option<String>,
-    /// A picture of the client.
+    /// The URL of a picture of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logo_uri: Option<String>,
-    /// Where answers may be sent, letter by letter.
+    /// The URIs to which authorization responses may be sent, letter by letter.
     pub redirect_uris: Vec<String>,
-    /// Grants that it uses.
+    /// The grant types that the client uses.
     pub grant_types: Vec<String>,
-    /// Kinds of answers that it takes.
+    /// The response types that the client uses.
     pub response_types: Vec<String>,
-    /// Where it runs.
+    /// The kind of the client, by the place where it runs.
     pub application_type: ApplicationType,
-    /// How it authenticates at the token endpoint. Where it is absent, dynamic registration chooses from what the server
-    /// offers.
+    /// The method by which the client authenticates at the token endpoint. If it is absent, dynamic registration chooses from
+    /// the methods that the server offers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_endpoint_auth_method: Option<String>,
-    /// Scopes that it may ask for.
+    /// The scopes that the client may request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The public keys of a client that authenticates by `private_key_jwt`: a key set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks: Option<serde_json::Value>,
-    /// The name of the software, whatever its installation.
+    /// The identifier of the software, which is the same for every installation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub software_id: Option<String>,
-    /// The release of the software.
+    /// The version of the software.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub software_version: Option<String>,
 }
 
 impl ClientMetadata {
-    /// Metadata of a client that people log in with: codes and refresh tokens. It is native if a redirect URI is on loopback
-    /// or has a scheme of its own.
+    /// The metadata of a client with which users log in, by codes and refresh tokens. It is native if a redirect URI is on
+    /// loopback or has a private scheme.
     ///
     /// # Errors
     ///
@@ -118,11 +118,11 @@ impl ClientMetadata {
         })
     }
 
-    /// The document to serve at a URL that is then the client's id.
+    /// The document to serve at this URL, which is then the client's id.
     ///
     /// # Errors
     ///
-    /// If the URL is none that a client's id can be.
+    /// If the URL cannot be a client's id.
     pub fn document(&self, url: &str) -> Result<String> {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -139,7 +139,7 @@ impl ClientMetadata {
     }
 }
 
-/// Checks a redirect URI; whether it is that of a native application.
+/// Checks a redirect URI. Returns whether it is that of a native application.
 pub(super) fn is_native_redirect(redirect: &str) -> Result<bool> {
     let refused = |why: &str| {
         Err(AuthError::configuration(format!(
@@ -170,7 +170,8 @@ pub struct Registration {
     metadata: ClientMetadata,
 }
 
-/// What of the answer is used ([RFC 7591, section 3.2.1](https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1)).
+/// The members of the response that are used
+/// ([RFC 7591, section 3.2.1](https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1)).
 #[derive(Deserialize)]
 struct Answer {
     client_id: String,
@@ -187,7 +188,7 @@ impl Registration {
     ///
     /// # Errors
     ///
-    /// If clients cannot register there, or it offers no way to authenticate that a client without keys has.
+    /// If clients cannot register there, or the server offers no authentication method for clients without keys.
     pub fn new(
         server: &AuthorizationServerMetadata,
         mut metadata: ClientMetadata,
@@ -213,7 +214,7 @@ impl Registration {
     }
 }
 
-/// The method to ask for: none, if the server has that, since a secret on a person's machine is none.
+/// The authentication method to request: `none` if the server offers it, since a secret on a user's machine cannot be kept.
 fn method(server: &AuthorizationServerMetadata) -> Result<&'static str> {
     let Some(offered) = &server.token_endpoint_auth_methods_supported else {
         return Ok("client_secret_basic");
@@ -264,7 +265,7 @@ impl Conversation for Registration {
         let mut client = client
             .map_err(|error| error.at(&self.endpoint))?
             .with_redirect_uris(self.metadata.redirect_uris.clone());
-        // Some servers give a secret to those who asked for none: the method counts.
+        // Some servers issue a secret to clients that requested none: then the method decides.
         if let Some(secret) = answer.client_secret.filter(|it| !it.is_empty()) {
             client = client.with_registered_secret(Secret::new(secret), method.as_deref())?;
         } else if let Some(method) = method.filter(|it| it.starts_with("client_secret")) {
@@ -273,7 +274,7 @@ impl Conversation for Registration {
                 self.endpoint
             )));
         }
-        // 0 is a secret that does not expire.
+        // 0 means that the secret does not expire.
         if let Some(at) = answer.client_secret_expires_at.filter(|it| *it >= 1.0) {
             client = client.with_expiry(super::tokens::whole_seconds(at));
         }

@@ -1,4 +1,4 @@
-//! Giving a token back, when somebody logs out.
+//! Revocation of a token, when a user logs out.
 
 use http::{HeaderMap, StatusCode};
 
@@ -18,8 +18,8 @@ use crate::{
     time::UnixTime,
 };
 
-/// The revocation of a login's tokens: of the refresh token if there is one, with which the server ends the others, or else
-/// of the access token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+/// The revocation of a login's tokens: of the refresh token if there is one, with which the server revokes the others, or
+/// else of the access token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
 #[derive(Debug)]
 pub struct Revocation {
     server: AuthorizationServerMetadata,
@@ -27,7 +27,7 @@ pub struct Revocation {
     client: Client,
     token: Secret,
     hint: &'static str,
-    /// What was secret in the request that was sent.
+    /// The secrets of the request that was sent.
     sent: SentSecrets,
 }
 

@@ -1,4 +1,4 @@
-//! Selection of the scopes to ask for, and bounds on asking for more.
+//! Selection of the scopes to request, and bounds on requests for more.
 
 use std::collections::HashMap;
 
@@ -9,26 +9,26 @@ use crate::{
     scope::ScopeSet,
 };
 
-/// Times that more scopes are asked for on behalf of one operation.
+/// The most authorizations for additional scopes on behalf of one operation.
 const MAX_STEP_UPS: u32 = 2;
-/// Operations that are remembered.
+/// The most operations that are remembered.
 const MAX_OPERATIONS: usize = 256;
 
-/// Which scopes to ask for.
+/// The strategy that selects the scopes to request.
 ///
 /// See [Scope Selection Strategy](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#scope-selection-strategy).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ScopeSelection {
-    /// Scopes that are asked for instead of what the server says.
+    /// The scopes that are requested instead of those that the server names.
     pub fixed: Option<ScopeSet>,
-    /// Whether `offline_access` is not asked for, although the authorization server offers it.
+    /// Whether `offline_access` is not requested, even if the authorization server offers it.
     pub without_offline_access: bool,
 }
 
 impl ScopeSelection {
-    /// The scopes to ask for: those that were asked for before, joined by those of the challenge; without a challenge's, all
-    /// that the MCP server's metadata names; and `offline_access`, if the authorization server has it.
+    /// The scopes to request: those that were requested before, and those of the challenge or, if it has none, all that the
+    /// MCP server's metadata names; and `offline_access`, if the authorization server offers it.
     #[must_use]
     pub fn select(
         &self,
@@ -38,7 +38,7 @@ impl ScopeSelection {
     ) -> ScopeSet {
         let challenged = challenge.and_then(Challenge::scope);
         if let Some(fixed) = &self.fixed {
-            // What a request needs beyond them is still asked for: else it could never be served.
+            // The scopes that a request needs beyond the fixed ones are still requested: otherwise it could never be served.
             return match challenged.filter(|_| !before.is_empty()) {
                 Some(more) => bounded(&fixed.union(before).union(&more)),
                 None => fixed.clone(),
@@ -57,8 +57,9 @@ impl ScopeSelection {
         bounded(&scopes)
     }
 
-    /// The scopes to register a client with, where it asks for these: and for all others that the MCP server's metadata name, as far
-    /// as the authorization server knows them. What a client has not registered with, it may be refused for ever.
+    /// The scopes with which to register a client that requests the scopes `asked`: these, and all others that the MCP
+    /// server's metadata names, as far as the authorization server supports them. Scopes with which a client has not
+    /// registered may be refused to it for ever.
     #[must_use]
     pub fn to_register(&self, asked: &ScopeSet, discovered: &Discovered) -> ScopeSet {
         if self.fixed.is_some() {
@@ -73,12 +74,13 @@ impl ScopeSelection {
     }
 }
 
-/// As many scopes as are kept of one peer: it may name others each time.
+/// The scopes, up to the number that is kept of one peer, which may name others each time.
 fn bounded(scopes: &ScopeSet) -> ScopeSet {
     scopes.iter().collect()
 }
 
-/// What was asked for because requests lacked scopes, so that a server that is never content is not asked for ever.
+/// The authorizations that were made because requests lacked scopes. They are counted, so that a server that demands more
+/// each time does not cause authorizations without end.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, client::StepUps};
@@ -100,12 +102,12 @@ pub struct StepUps {
 }
 
 impl StepUps {
-    /// The scopes to ask for after a request for an operation was refused: those that were requested, and those that it
-    /// needs.
+    /// The scopes to request after a request for an operation was refused: those that were requested before, and those that
+    /// the operation needs.
     ///
     /// # Errors
     ///
-    /// If they were all requested already, or more was asked for too often.
+    /// If all needed scopes were requested already, or there were too many authorizations for the operation.
     pub fn step_up(
         &self,
         operation: &str,
@@ -139,7 +141,7 @@ impl StepUps {
         Ok(bounded(&requested.union(needed)))
     }
 
-    /// Counts an authorization that was made for an operation. One that failed is none.
+    /// Counts an authorization that was made for an operation. Do not count one that failed.
     pub fn stepped_up(&mut self, operation: &str) {
         if self.attempts.len() >= MAX_OPERATIONS && !self.attempts.contains_key(operation) {
             self.attempts.clear();
@@ -147,7 +149,7 @@ impl StepUps {
         *self.attempts.entry(operation.to_owned()).or_default() += 1;
     }
 
-    /// Forgets an operation that was served.
+    /// Resets the count of an operation that was served.
     pub fn served(&mut self, operation: &str) {
         self.attempts.remove(operation);
     }

@@ -25,11 +25,11 @@ use crate::{
     time::UnixTime,
 };
 
-/// The type of an identity assertion that is a JWT for another authorization server.
+/// The token type of an identity assertion that is a JWT for another authorization server.
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// A token request: a grant goes in, tokens come out. Where the server wants a nonce in the proof of possession, it is sent
-/// again once.
+/// A token request, which exchanges a grant for tokens. If the server requires a nonce in the proof of possession, the
+/// request is sent once more.
 ///
 /// ```
 /// use oxmcp_auth::{AuthorizationServerMetadata, Response, ScopeSet, UnixTime, client::{Client, Conversation, TokenRequest}};
@@ -52,7 +52,7 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// The grant of a code that a person's browser brought.
+    /// The authorization code grant, with the code that the user's browser brought.
     ///
     /// # Errors
     ///
@@ -76,13 +76,13 @@ impl TokenRequest {
             ("redirect_uri", attempt.redirect_uri().into()),
             ("code_verifier", attempt.verifier().clone()),
         ];
-        // The scopes are those of the code.
+        // No `scope` is sent, since the scopes are those of the code.
         let mut request = Self::new(server, Some(client), form, attempt.resource(), None)?;
         request.requested = attempt.scopes();
         Ok(request)
     }
 
-    /// The grant of a refresh token. `scopes` are those that the tokens had.
+    /// The refresh token grant. `scopes` are those of the previous tokens.
     ///
     /// # Errors
     ///
@@ -98,13 +98,13 @@ impl TokenRequest {
             ("grant_type", "refresh_token".into()),
             ("refresh_token", refresh_token.clone()),
         ];
-        // Without `scope` the scopes stay, whatever the server has made of those that were asked for.
+        // Without `scope` the granted scopes stay, even if they differ from those that were requested.
         let mut request = Self::new(server, Some(client), form, resource, None)?;
         request.requested = scopes;
         Ok(request)
     }
 
-    /// The grant of a client that acts for itself.
+    /// The client credentials grant, for a client that acts for itself.
     ///
     /// # Errors
     ///
@@ -121,8 +121,8 @@ impl TokenRequest {
         Self::new(server, Some(client), form, resource, Some(scopes))
     }
 
-    /// The grant of an assertion that somebody signed whom the server trusts: an identity provider, or the platform that a
-    /// workload runs on, which needs no client ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    /// The JWT bearer grant, with an assertion of a signer that the server trusts: an identity provider, or the platform on
+    /// which a workload runs, which needs no client ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl TokenRequest {
         })
     }
 
-    /// The tokens are to be bound to a key: proofs go with the request, and tokens of another kind are refused.
+    /// Binds the tokens to a key: the request carries a proof, and tokens of another kind are refused.
     #[must_use]
     pub fn proof_key(mut self, key: Arc<ProofKey>) -> Self {
         self.post.proof_key = Some(key);
@@ -188,7 +188,7 @@ impl Conversation for TokenRequest {
 }
 
 /// The exchange of an identity assertion, at the identity provider of an enterprise, for a grant that the authorization
-/// server of an MCP server takes by [`TokenRequest::jwt_bearer`].
+/// server of an MCP server accepts by [`TokenRequest::jwt_bearer`].
 ///
 /// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
 #[derive(Debug)]
@@ -221,14 +221,14 @@ impl TokenExchange {
         })
     }
 
-    /// The MCP server that the grant is for.
+    /// Sets the MCP server for which the grant is.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.post.form.push(("resource", resource.into()));
         self
     }
 
-    /// The scopes that the grant is for.
+    /// Sets the scopes for which the grant is.
     #[must_use]
     pub fn scopes(mut self, scopes: &ScopeSet) -> Self {
         if !scopes.is_empty() {
@@ -238,7 +238,7 @@ impl TokenExchange {
     }
 }
 
-/// What says who a person is, as their identity provider gave it.
+/// A token of an identity provider, which identifies a user.
 #[derive(Clone, Debug)]
 pub struct SubjectToken {
     token: Secret,
@@ -305,7 +305,7 @@ struct Post {
     proof_key: Option<Arc<ProofKey>>,
     nonce: Option<String>,
     asked_at: UnixTime,
-    /// What was secret in the request that was sent.
+    /// The secrets of the request that was sent.
     sent: SentSecrets,
 }
 
@@ -347,7 +347,7 @@ impl Post {
         post_form(&self.endpoint, &form, headers)
     }
 
-    /// The answer, or nothing if the request is to be sent again.
+    /// The response of the token endpoint; `None` if the request must be sent again.
     fn receive(&mut self, response: &Response) -> Result<Option<TokenAnswer>> {
         if response.status() == StatusCode::OK {
             return TokenAnswer::read(response.body().as_ref(), &self.endpoint).map(Some);
@@ -366,7 +366,7 @@ impl Post {
     }
 }
 
-/// A form as a request.
+/// A request that posts a form.
 pub(super) fn post_form(endpoint: &str, form: &Form, mut headers: HeaderMap) -> Result<Request> {
     let mut body = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form {

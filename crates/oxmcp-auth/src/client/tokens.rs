@@ -1,4 +1,4 @@
-//! Tokens as they were given, and as they are sent.
+//! Issued tokens, and the headers with which they are sent.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header::AUTHORIZATION};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,36 +13,37 @@ use crate::{
     time::UnixTime,
 };
 
-/// Bytes of a token.
+/// The most bytes of a token.
 const MAX_TOKEN: usize = 64 * 1024;
 
-/// How a token is sent.
+/// The type of a token, which decides how it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum TokenType {
-    /// Whoever has it may use it ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)).
+    /// A bearer token, which every holder may use ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)).
     Bearer,
-    /// It is bound to a key, and a proof of possession goes with it ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    /// A token that is bound to a key, and sent with a proof of possession
+    /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
     DPoP,
 }
 
-/// Tokens that an authorization server gave.
+/// Tokens that an authorization server issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tokens {
-    /// What goes with requests to the MCP server, and nowhere else.
+    /// The access token, which is sent to the MCP server and nowhere else.
     pub access_token: Secret,
-    /// How it is sent.
+    /// The type of the access token.
     pub token_type: TokenType,
-    /// When it ends, if the server said so; counted from when it was asked for.
+    /// The time at which the access token expires, if the server sent a lifetime, which is counted from the request.
     pub expires_at: Option<UnixTime>,
-    /// What the next tokens are got with, if the server gave it.
+    /// The refresh token, if the server issued one.
     pub refresh_token: Option<Secret>,
-    /// The scopes that were granted: those that were asked for, if the server does not say.
+    /// The scopes that were granted: those that were requested, if the server does not name any.
     pub scopes: ScopeSet,
 }
 
-/// The answer of a token endpoint ([RFC 6749, section 5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
+/// The response of a token endpoint ([RFC 6749, section 5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
 #[derive(Deserialize)]
 pub(super) struct TokenAnswer {
     pub(super) access_token: String,
@@ -105,7 +106,7 @@ impl Tokens {
         })
     }
 
-    /// Whether the token ends within so many seconds.
+    /// Whether the access token expires within this many seconds.
     #[must_use]
     pub fn expires_within(&self, seconds: u64, now: UnixTime) -> bool {
         self.expires_at.is_some_and(|at| at <= now.plus(seconds))
@@ -118,8 +119,8 @@ impl Tokens {
         new
     }
 
-    /// The headers of a request to the MCP server: `Authorization`, and for a token that is bound `DPoP`, a proof for this one
-    /// request, made of the key and the nonce that the server gave last.
+    /// The headers of a request to the MCP server: `Authorization`, and for a bound token `DPoP`, with a proof for this one
+    /// request. `possession` is the key, and the nonce that the server sent last.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl Tokens {
     }
 }
 
-/// A header whose value no `Debug` shows.
+/// A header value that `Debug` does not show.
 pub(super) fn sensitive(value: &str) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| AuthError::malformed("a token holds what a header cannot hold"))?;
@@ -165,7 +166,7 @@ pub(super) fn is_token(text: &str) -> bool {
     (1..=MAX_TOKEN).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic())
 }
 
-/// A number of seconds, which some servers write as a text or with a fraction. What is none counts as absent.
+/// A number of seconds, which some servers write as a string or with a fraction. Any other value counts as absent.
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Ok(match serde_json::Value::deserialize(from)? {
         serde_json::Value::Number(number) => number
@@ -176,7 +177,7 @@ fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
     })
 }
 
-/// Seconds without their fraction; 0 for what is below.
+/// Seconds without their fraction; 0 for negative ones.
 pub(super) fn whole_seconds(seconds: f64) -> UnixTime {
     #[expect(
         clippy::cast_possible_truncation,

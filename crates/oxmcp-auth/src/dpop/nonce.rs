@@ -1,4 +1,4 @@
-//! Nonces that a server can check without having kept them.
+//! Nonces that a server can check without storing them.
 
 use std::{
     fmt,
@@ -13,12 +13,13 @@ use crate::{
     time::UnixTime,
 };
 
-/// Bytes of the time, and of the whole nonce: half of the authentication code is enough for what lives minutes.
+/// Bytes of the time, and of the whole nonce: half of the authentication code is enough for nonces that are valid for
+/// minutes.
 const TIME: usize = 8;
 const NONCE: usize = TIME + 16;
 
-/// Keys that nonces are made and checked with: a nonce is the time that it was made at, and an authentication code over it.
-/// So every node that has the keys takes the nonces of all.
+/// The keys with which nonces are made and checked. A nonce is the time at which it was made, and an authentication code over
+/// that time, so every node that has the keys accepts the nonces of all nodes.
 ///
 /// ```
 /// use oxmcp_auth::{UnixTime, dpop::NonceKeys};
@@ -31,26 +32,27 @@ const NONCE: usize = TIME + 16;
 #[derive(Clone)]
 pub struct NonceKeys {
     make: hmac::Key,
-    /// Where the keys of all nodes come from, in place of one that nobody has given.
+    /// The source of the keys that all nodes share, which replace a random key; `None` if a key was given.
     shared: Option<Arc<OnceLock<Source>>>,
     accept: Vec<hmac::Key>,
     lifetime: u64,
 }
 
-/// Gives the keys as they are now, of which the first one makes nonces.
+/// Returns the current keys, the first of which makes nonces.
 type Source = Box<dyn Fn() -> Vec<[u8; 32]> + Send + Sync>;
 
 impl NonceKeys {
-    /// Nonces made with that key, valid for 300 seconds.
+    /// Keys for nonces that are made with this key, and valid for 300 seconds.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
         Self::made_with(hmac::Key::new(hmac::HMAC_SHA256, key), None)
     }
 
-    /// Nonces made with a random key of this process, valid for 300 seconds; or with those that [`share`](Self::share) brings.
+    /// Keys for nonces that are made with a random key of this process, or with the keys of [`share`](Self::share), and valid
+    /// for 300 seconds.
     ///
     /// # Errors
-    /// Where the operating system gives no randomness.
+    /// If the operating system gives no randomness.
     pub fn random() -> Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| AuthError::configuration("there is no randomness for a key"))?;
@@ -66,8 +68,9 @@ impl NonceKeys {
         }
     }
 
-    /// In place of a [random](Self::random) key, also in all clones: `keys` gives, each time that it is asked, the keys that all
-    /// nodes share now, of which the first one makes nonces. Keys that were given stay, and so do those that were shared before.
+    /// Replaces a [random](Self::random) key, also in all clones: `keys` is called whenever a nonce is made or checked, and
+    /// returns the keys that all nodes share now, the first of which makes nonces. Has no effect on a key that was given, or if
+    /// keys are shared already.
     pub fn share(&self, keys: impl Fn() -> Vec<[u8; 32]> + Send + Sync + 'static) {
         if let Some(shared) = &self.shared {
             shared.get_or_init(|| Box::new(keys));
@@ -86,14 +89,14 @@ impl NonceKeys {
             .collect()
     }
 
-    /// Takes the nonces of that key, too: of one that was replaced, or that other nodes make theirs with already.
+    /// Accepts the nonces of this key, too: of a key that was replaced, or that other nodes use already.
     #[must_use]
     pub fn also_accept(mut self, key: &[u8; 32]) -> Self {
         self.accept.push(hmac::Key::new(hmac::HMAC_SHA256, key));
         self
     }
 
-    /// Seconds that a nonce is valid for.
+    /// Sets the number of seconds for which a nonce is valid.
     #[must_use]
     pub fn lifetime(self, seconds: u64) -> Self {
         Self {
@@ -112,7 +115,8 @@ impl NonceKeys {
         base64url::encode(nonce.copied().collect::<Vec<_>>())
     }
 
-    /// Whether it is one of ours, and still valid. One from the future is one of a node whose clock is ahead.
+    /// Whether the nonce was made with one of these keys, and is still valid. A nonce from the future is from a node whose
+    /// clock is ahead.
     #[must_use]
     pub fn is_current(&self, nonce: &str, now: UnixTime) -> bool {
         let Some(nonce) = base64url::decode(nonce).filter(|it| it.len() == NONCE) else {
@@ -133,7 +137,7 @@ impl NonceKeys {
     }
 }
 
-/// Compares in the same time, wherever the first difference is. The second is the shorter.
+/// Compares in constant time. `half` is the shorter one.
 fn is_equal(code: &[u8], half: &[u8]) -> bool {
     let pairs = code.iter().zip(half);
     pairs.fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
@@ -163,7 +167,7 @@ mod tests {
         let before = given.make(at);
         given.share(|| vec![[2; 32]]);
         assert_eq!(given.make(at), before);
-        // What was made with a key that is replaced is still taken.
+        // Nonces of a key that was replaced are still accepted.
         assert!(one.is_current(&NonceKeys::new(&[1; 32]).make(at), at));
     }
 }

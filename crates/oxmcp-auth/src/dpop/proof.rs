@@ -1,4 +1,4 @@
-//! Proofs, as clients make them.
+//! Proofs that clients make.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::{
 /// The `typ` of proofs.
 pub(super) const PROOF_TYPE: &str = "dpop+jwt";
 
-/// A key that a client makes proofs with. Tokens that were asked for with it are bound to it, and useless to whoever has
-/// only the token.
+/// The key with which a client makes proofs. Tokens that were requested with it are bound to it, and cannot be used without
+/// it.
 ///
 /// ```
 /// use http::Method;
@@ -31,11 +31,11 @@ pub(super) const PROOF_TYPE: &str = "dpop+jwt";
 /// ```
 pub struct ProofKey {
     key: SigningKey,
-    /// The key as it can be kept: PKCS #8, in base64url.
+    /// The key in the form in which it is stored: PKCS #8, in base64url. `None` if the program stores it by itself.
     stored: Option<Secret>,
 }
 
-/// A request that a proof is made for. Each request needs a proof of its own, each repetition and each hop as well.
+/// The request for which a proof is made. Each request needs a proof of its own, and so does each repetition and each hop.
 #[derive(Clone, Copy)]
 pub struct Proof<'a> {
     method: &'a Method,
@@ -58,7 +58,7 @@ struct Claims<'a> {
 }
 
 impl<'a> Proof<'a> {
-    /// A proof for a request to that URL at that time.
+    /// A proof for a request to this URL, made at the time `now`.
     #[must_use]
     pub fn new(method: &'a Method, url: &'a str, now: UnixTime) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// The access token that the request bears. Requests for tokens bear none.
+    /// Sets the access token that the request carries. Token requests carry none.
     #[must_use]
     pub fn access_token(self, token: &'a Secret) -> Self {
         Self {
@@ -79,8 +79,8 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// The newest nonce that this server (the authorization server and the MCP server have each their own) gave in
-    /// `DPoP-Nonce`.
+    /// Sets the newest nonce that the server of the request (the authorization server and the MCP server have their own) sent
+    /// in `DPoP-Nonce`.
     #[must_use]
     pub fn nonce(self, nonce: &'a str) -> Self {
         Self {
@@ -91,24 +91,24 @@ impl<'a> Proof<'a> {
 }
 
 impl ProofKey {
-    /// Makes a new key, for ES256, which every server that takes proofs knows.
+    /// Generates a key for ES256, which every server that accepts proofs supports.
     ///
     /// # Errors
     ///
-    /// Where the operating system gives no randomness.
+    /// If the operating system gives no randomness.
     pub fn generate() -> Result<Self> {
         let document = SigningKey::generate_pkcs8(Algorithm::Es256)?;
         Self::from_stored(&Secret::new(base64url::encode(document)))
     }
 
-    /// Makes proofs with a key that there is already. It is not kept with [credentials](crate::client::Credentials): whoever
-    /// brought it brings it again.
+    /// Makes proofs with an existing key. It is not stored with [credentials](crate::client::Credentials): the program must
+    /// provide it again.
     #[must_use]
     pub fn new(key: SigningKey) -> Self {
         Self { key, stored: None }
     }
 
-    /// The key that [`to_stored`](Self::to_stored) gave.
+    /// Restores the key from the result of [`to_stored`](Self::to_stored).
     pub(crate) fn from_stored(stored: &Secret) -> Result<Self> {
         let unreadable = || AuthError::malformed("the key of proofs cannot be read: log in again");
         let der = base64url::decode(stored.expose()).ok_or_else(unreadable)?;
@@ -118,28 +118,28 @@ impl ProofKey {
         })
     }
 
-    /// The key as text to be kept with the tokens that are bound to it; none where somebody else keeps it.
+    /// The key as text, to be stored with the tokens that are bound to it; `None` if the program stores it by itself.
     pub(crate) fn to_stored(&self) -> Option<&Secret> {
         self.stored.as_ref()
     }
 
-    /// The algorithm of its signatures, which the server must have among its `dpop_signing_alg_values_supported`.
+    /// The algorithm of the key's signatures, which the server must have among its `dpop_signing_alg_values_supported`.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.key.algorithm()
     }
 
-    /// The thumbprint that tokens are bound by (`cnf.jkt`, and `dpop_jkt` in authorization requests).
+    /// The thumbprint by which tokens are bound to the key (`cnf.jkt`, and `dpop_jkt` in authorization requests).
     #[must_use]
     pub fn thumbprint(&self) -> String {
         self.key.public_jwk().thumbprint()
     }
 
-    /// Makes a proof, the value of the header `DPoP`. It says the URL without query and fragment.
+    /// Makes a proof, the value of the header `DPoP`. It names the URL without query and fragment.
     ///
     /// # Errors
     ///
-    /// Where the operating system gives no randomness.
+    /// If the operating system gives no randomness.
     pub fn proof(&self, proof: &Proof<'_>) -> Result<String> {
         let id = unguessable()?;
         let url = proof.url.split(['?', '#']).next().unwrap_or(proof.url);
@@ -155,7 +155,7 @@ impl ProofKey {
     }
 }
 
-/// The hash that a proof names an access token by.
+/// The hash by which a proof names an access token.
 pub(super) fn token_hash(token: &str) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
     base64url::encode(hash)
@@ -167,7 +167,7 @@ impl fmt::Debug for ProofKey {
     }
 }
 
-/// The token is left out.
+/// Leaves out the token.
 impl fmt::Debug for Proof<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proof")

@@ -1,4 +1,4 @@
-//! Proofs, as servers check them.
+//! Checks of proofs by servers.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use crate::{
     time::UnixTime,
 };
 
-/// Algorithms of proofs that are taken. RSA is not: a stranger's key of 8192 bits would be work for nothing.
+/// The algorithms of proofs that are accepted. RSA is not among them: a stranger's key of 8192 bits would cost too much work.
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Es256, Algorithm::EdDsa, Algorithm::Es384];
 
-/// Seconds that a proof may be old, or ahead.
+/// The most seconds that a proof may be old, or from the future.
 const MAX_AGE: u64 = 300;
 
-/// Characters of an id. Ours have 43.
+/// The most characters of an id. The ids of this crate have 43.
 const MAX_ID: usize = 256;
 
 /// Checks proofs ([RFC 9449, section 4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
@@ -33,7 +33,7 @@ pub struct ProofVerifier {
     nonces: Option<NonceKeys>,
 }
 
-/// A request that bears a token, for which a proof is needed.
+/// A request that carries a token, for which a proof is needed.
 #[derive(Clone, Copy)]
 pub struct ProvenRequest<'a> {
     method: &'a Method,
@@ -43,8 +43,8 @@ pub struct ProvenRequest<'a> {
 }
 
 impl<'a> ProvenRequest<'a> {
-    /// A request by that method, with these headers. `url` is what the client has sent it to, by this server's own
-    /// configuration.
+    /// A request with this method and these headers. `url` is the URL to which the client sent it, according to this server's
+    /// own configuration.
     #[must_use]
     pub fn new(
         method: &'a Method,
@@ -61,7 +61,7 @@ impl<'a> ProvenRequest<'a> {
     }
 }
 
-/// The headers have the token in them.
+/// Leaves out the headers, which hold the token.
 impl fmt::Debug for ProvenRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProvenRequest")
@@ -71,25 +71,26 @@ impl fmt::Debug for ProvenRequest<'_> {
     }
 }
 
-/// What a proof has proven.
+/// The result of the check of a valid proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proven {
     /// The thumbprint of the key that made the proof, which the token must be bound to.
     pub thumbprint: String,
-    /// The id of the proof together with its key, for a [`ReplayCache`](super::ReplayCache).
+    /// A hash of the proof's id together with its key, for a [`ReplayCache`](super::ReplayCache).
     pub id: [u8; 32],
-    /// When the proof is no longer valid.
+    /// The time at which the proof expires.
     pub until: UnixTime,
 }
 
-/// Why a proof is refused.
+/// The reason why a proof is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProofError {
     /// The proof is not valid.
     Invalid(AuthError),
-    /// It has no nonce of this server, or an old one: the client is to repeat the request with a proof that has this one.
+    /// The proof has no nonce of this server, or an old one: the client must repeat the request with a proof that has this
+    /// nonce.
     Nonce(String),
 }
 
@@ -104,31 +105,31 @@ struct Claims {
 }
 
 impl ProofVerifier {
-    /// Checks proofs, without demanding nonces.
+    /// A verifier that does not require nonces.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Demands a nonce of these keys in each proof.
+    /// Requires a nonce of these keys in each proof.
     #[must_use]
     pub fn require_nonces(self, keys: NonceKeys) -> Self {
         Self { nonces: Some(keys) }
     }
 
-    /// The keys of the nonces that it demands, if it does.
+    /// The keys of the required nonces, if nonces are required.
     #[must_use]
     pub fn nonce_keys(&self) -> Option<&NonceKeys> {
         self.nonces.as_ref()
     }
 
-    /// The names of the algorithms of proofs that are taken, for challenges and metadata.
+    /// The names of the algorithms of proofs that are accepted, for challenges and metadata.
     #[must_use]
     pub fn algorithms() -> [&'static str; 3] {
         ALGORITHMS.map(Algorithm::as_str)
     }
 
-    /// A nonce for the header `DPoP-Nonce` of a response, where nonces are demanded.
+    /// A nonce for the header `DPoP-Nonce` of a response, if nonces are required.
     #[must_use]
     pub fn nonce(&self, now: UnixTime) -> Option<String> {
         self.nonces.as_ref().map(|keys| keys.make(now))
@@ -136,12 +137,12 @@ impl ProofVerifier {
 
     /// Checks the proof of a request.
     ///
-    /// That the token is bound to the key is for the caller to check, and that the proof was not seen before, by what is
-    /// returned.
+    /// The caller must check, with the result, that the token is bound to the key of the proof, and that the proof was not
+    /// seen before.
     ///
     /// # Errors
     ///
-    /// Where there is not one proof, or it is not valid for this request.
+    /// If there is not exactly one proof, or it is not valid for this request.
     pub fn verify(&self, request: &ProvenRequest<'_>, now: UnixTime) -> Result<Proven, ProofError> {
         let proof = single_proof(request.headers)?;
         let invalid = |sentence: &str| Err(ProofError::Invalid(AuthError::invalid_token(sentence)));
@@ -213,8 +214,8 @@ fn single_proof(headers: &HeaderMap) -> Result<&str, ProofError> {
     }
 }
 
-/// Whether two URLs are the same but for query and fragment, upper and lower case of scheme and host, and a port that is
-/// the scheme's own.
+/// Whether two URLs are the same except for query and fragment, upper and lower case of scheme and host, and the default port
+/// of the scheme.
 fn is_same_url(proof: &str, own: &str) -> bool {
     let parts = |url: &str| {
         let url = Url::parse(url).ok().filter(Url::has_host)?;

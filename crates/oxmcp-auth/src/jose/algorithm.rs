@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// An algorithm of a signature, as the `alg` of a token names it ([RFC 7518](https://www.rfc-editor.org/rfc/rfc7518#section-3)).
+/// A signature algorithm, as the `alg` of a token names it ([RFC 7518](https://www.rfc-editor.org/rfc/rfc7518#section-3)).
 ///
-/// All are asymmetric. `none` and the `HS` family have no value here, so no setting can let them in.
+/// All are asymmetric. `none` and the `HS` family have no value here, so no setting can allow them.
 ///
 /// ```
 /// use oxmcp_auth::jose::Algorithm;
@@ -37,7 +37,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 9] = [
         Self::Es256,
         Self::Es384,
@@ -50,7 +50,7 @@ impl Algorithm {
         Self::Ps512,
     ];
 
-    /// The algorithm of that name, if it is one of these. Upper and lower case differ.
+    /// The algorithm with this name, if it is supported. Upper and lower case differ.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         if name == "Ed25519" {
@@ -59,7 +59,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// Its name in tokens and metadata.
+    /// The name of the algorithm in tokens and metadata.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Algorithm {
         }
     }
 
-    /// All names, for an error that says what could have been.
+    /// The names of all algorithms, for error messages.
     pub(crate) fn names() -> String {
         Self::ALL.map(Self::as_str).join(", ")
     }

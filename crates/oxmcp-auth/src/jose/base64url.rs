@@ -1,4 +1,4 @@
-//! Base64 as tokens have it: the alphabet for URLs, without padding.
+//! Base64 as in tokens: with the alphabet for URLs, without padding.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -6,7 +6,7 @@ pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The bytes, where the text is exactly what [`encode`] would write: no padding, no white space, no spare bits.
+/// The bytes, if the text is exactly what [`encode`] would write: no padding, no white space, no spare bits.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }

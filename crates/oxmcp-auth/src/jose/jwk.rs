@@ -31,7 +31,7 @@ pub struct Jwk {
     algorithm: Option<Algorithm>,
 }
 
-/// What a public key consists of.
+/// The parts of a public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Material {
     /// Modulus and exponent, big-endian without leading zeros.
@@ -63,7 +63,7 @@ impl Curve {
         }
     }
 
-    /// Bytes of a coordinate.
+    /// The number of bytes of a coordinate.
     fn size(self) -> usize {
         match self {
             Self::P256 => 32,
@@ -72,8 +72,8 @@ impl Curve {
     }
 }
 
-/// The members of a key that are looked at. Each stands once: a second one is an error of the parser. Private members are
-/// read so that a key that was published by mistake is refused.
+/// The members of a key that are read. Each may occur only once: a second one is a parse error. The private member `d` is
+/// read so that a private key that was published by mistake is refused.
 #[derive(Deserialize)]
 pub(super) struct Wire {
     kty: String,
@@ -90,7 +90,7 @@ pub(super) struct Wire {
     d: Option<serde::de::IgnoredAny>,
 }
 
-/// The members in the order that a thumbprint has them in, which is that of the alphabet.
+/// The members of a key that is written. Those of a thumbprint are first, in the alphabetical order that it requires.
 #[derive(Default, Serialize)]
 struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,11 +113,11 @@ struct Written<'a> {
 }
 
 impl Jwk {
-    /// Reads a key.
+    /// Parses a key.
     ///
     /// # Errors
     ///
-    /// Where it is no key for signatures of a kind that is supported, has a private part, or is not JSON.
+    /// If it is not JSON, is not a key for signatures of a supported kind, or has a private part.
     pub fn from_json(json: &str) -> Result<Self> {
         let wire = serde_json::from_str(json)
             .map_err(|error| AuthError::malformed(format!("this is no JSON Web Key: {error}")))?;
@@ -170,32 +170,32 @@ impl Jwk {
         self.algorithm = Some(algorithm);
     }
 
-    /// Its `kid`, which tokens name it by.
+    /// The `kid` of the key, by which tokens name it.
     #[must_use]
     pub fn key_id(&self) -> Option<&str> {
         self.key_id.as_deref()
     }
 
-    /// The one algorithm that it is for, where it says so.
+    /// The only algorithm that the key is for, if it names one.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         self.algorithm
     }
 
-    /// Its SHA-256 thumbprint in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)): the same for the same key,
-    /// whatever else is said of it.
+    /// The SHA-256 thumbprint of the key in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)), which does not
+    /// depend on `kid`, `alg` and `use`.
     #[must_use]
     pub fn thumbprint(&self) -> String {
         let json = serde_json::to_vec(&self.material.written()).unwrap_or_default();
         base64url::encode(digest(&SHA256, &json))
     }
 
-    /// Whether a signature of that algorithm can be this key's.
+    /// Whether a signature by this algorithm can be from this key.
     pub(super) fn takes(&self, algorithm: Algorithm) -> bool {
         self.algorithm.is_none_or(|it| it == algorithm) && self.material.takes(algorithm)
     }
 
-    /// Whether the signature over the message is this key's, by that algorithm.
+    /// Whether the signature over the message is from this key, by this algorithm.
     pub(crate) fn has_signed(
         &self,
         algorithm: Algorithm,
@@ -227,7 +227,7 @@ impl Jwk {
     }
 }
 
-/// As it is published: with `kid` and `alg`, where it has them, and `use`.
+/// Writes the key as it is published: with `kid` and `alg`, if it has them, and `use`.
 impl Serialize for Jwk {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut written = self.material.written();
@@ -270,7 +270,7 @@ impl Material {
         }
     }
 
-    /// Leading zeros, which some issuers write, are dropped.
+    /// An RSA key. Leading zeros, which some issuers write, are dropped.
     pub(super) fn rsa(n: &[u8], e: &[u8]) -> Result<Self> {
         let trimmed = |bytes: &[u8]| {
             let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
@@ -311,7 +311,7 @@ impl Material {
         }
     }
 
-    /// What a thumbprint is made of.
+    /// The members of which a thumbprint is made.
     fn written(&self) -> Written<'_> {
         match self {
             Self::Rsa { n, e } => Written {

@@ -6,13 +6,13 @@ use serde_json::value::RawValue;
 use super::{jwk::Jwk, jws::Jws};
 use crate::error::{AuthError, Result};
 
-/// Bytes of a key set. Those of the largest issuers have some 20 KiB, with certificates.
+/// The most bytes of a key set. Those of the largest issuers have about 20 KiB, with certificates.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Keys in a set.
+/// The most keys in a set.
 const MAX_KEYS: usize = 100;
 
-/// Signatures that are checked for a token that does not say which key is its own: each costs up to half a millisecond.
+/// The most keys that are tried for a token, which need not name its key: each check takes up to half a millisecond.
 const MAX_TRIED: usize = 8;
 
 /// The keys of an issuer ([RFC 7517](https://www.rfc-editor.org/rfc/rfc7517#section-5)).
@@ -33,13 +33,13 @@ pub struct Jwks {
     keys: Vec<Jwk>,
 }
 
-/// Why no key of a set has signed a token.
+/// The reason why no key of a set is the one that signed a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The set has no key of that name and kind. The issuer may have made a new one since.
+    /// The set has no key with the `kid` and of the kind that the token needs. The issuer may have published a new one since.
     Unknown,
-    /// The key that the token names has not signed it.
+    /// The signature is not from the key that the token names.
     Signature,
 }
 
@@ -50,12 +50,12 @@ struct Wire<'a> {
 }
 
 impl Jwks {
-    /// Reads a key set. Keys of other kinds and for other uses are passed over, as the standard has it, and so are keys that
-    /// are wrong in themselves: one bad key must not take the good ones with it.
+    /// Parses a key set. Keys of other kinds and for other uses are skipped, as the standard requires, and so are invalid
+    /// keys: one invalid key must not make the others unusable.
     ///
     /// # Errors
     ///
-    /// Where it is not JSON, has no `keys`, or has more than 256 KiB or 100 keys.
+    /// If it is not JSON, has no `keys`, or has more than 256 KiB or 100 keys.
     pub fn parse(json: &[u8]) -> Result<Self> {
         if json.len() > MAX_BYTES {
             return Err(AuthError::limit(format!(
@@ -86,12 +86,12 @@ impl Jwks {
         &self.keys
     }
 
-    /// Finds the key that has signed the token.
+    /// Finds the key that signed the token.
     ///
     /// # Errors
     ///
-    /// [`KeyError::Unknown`], where the set has no key that the token could mean: fetch the set again, if that has not just
-    /// been done. [`KeyError::Signature`], where it has one, and the signature is not its own.
+    /// [`KeyError::Unknown`] if the set has no key for the token: fetch the set again, unless that was done just now.
+    /// [`KeyError::Signature`] if the set has the key that the token names, but the signature is not from it.
     pub fn verify(&self, token: &Jws) -> Result<&Jwk, KeyError> {
         let named = self.keys.iter().filter(|key| {
             let is_named = token.key_id().is_none() || key.key_id() == token.key_id();
@@ -102,7 +102,7 @@ impl Jwks {
             if token.is_signed_by(key) {
                 return Ok(key);
             }
-            // Without a name the right key can be a new one.
+            // If the token names no key, the right one can be a new one.
             if token.key_id().is_some() {
                 error = KeyError::Signature;
             }

@@ -1,4 +1,4 @@
-//! Tokens in compact form, taken apart.
+//! Parser of signed tokens in compact form.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::error::{AuthError, Result};
 
-/// Bytes of a token. Servers refuse heads beyond 16 KiB or so in any case.
+/// The most bytes of a token. Servers refuse request heads beyond about 16 KiB in any case.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// A signed token in compact form ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)), read and not yet verified: nothing in
-/// it is to be believed before a key has been found that has signed it.
+/// A signed token in compact form ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)), parsed and not yet verified: nothing
+/// in it may be trusted before the key that signed it has been found.
 ///
-/// Keys that a header brings or points to (`jwk`, `jku`, `x5c`, `x5u`) are never used, but for the proofs of
-/// [`dpop`](crate::dpop), whose standard is made of them.
+/// Keys that a header contains or links to (`jwk`, `jku`, `x5c`, `x5u`) are never used, except `jwk` in the proofs of
+/// [`dpop`](crate::dpop), whose standard is based on it.
 pub struct Jws {
     algorithm: Algorithm,
     key_id: Option<String>,
@@ -29,7 +29,7 @@ pub struct Jws {
     signature: Vec<u8>,
 }
 
-/// The members of a header that are looked at. Each stands once: a second one is an error of the parser.
+/// The members of a header that are read. Each may occur only once: a second one is a parse error.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -40,11 +40,11 @@ struct Header {
 }
 
 impl Jws {
-    /// Takes a token apart.
+    /// Parses a token.
     ///
     /// # Errors
     ///
-    /// Where it is not three parts of base64url with a JSON header, is larger than 16 KiB, names an algorithm that is not
+    /// If it is not three parts of base64url with a JSON header, is larger than 16 KiB, names an algorithm that is not
     /// supported (`none` and the symmetric ones among them), or has critical extensions (`crit`).
     pub fn parse(token: &str) -> Result<Self> {
         let malformed = || AuthError::invalid_token("the token is not a signed JSON Web Token");
@@ -74,7 +74,7 @@ impl Jws {
             algorithm,
             key_id: header.kid,
             typ: header.typ,
-            // A key that cannot be read is no key, and is missed where one is needed.
+            // A key that cannot be parsed counts as absent, which is an error if a key is needed.
             embedded_key: header.jwk.and_then(|wire| Jwk::from_wire(wire).ok()),
             signed: signed.to_owned(),
             payload: decode(payload)?,
@@ -94,7 +94,7 @@ impl Jws {
         self.key_id.as_deref()
     }
 
-    /// Its `typ`, without `application/`, which may be left out. Upper and lower case do not differ.
+    /// The `typ` of the token, without the optional prefix `application/`. Upper and lower case do not differ.
     #[must_use]
     pub fn typ(&self) -> Option<&str> {
         let typ = self.typ.as_deref()?;
@@ -107,20 +107,20 @@ impl Jws {
         }
     }
 
-    /// What is signed: mostly claims.
+    /// The signed payload, usually claims.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Whether the signature is that key's.
+    /// Whether the signature is from this key.
     #[must_use]
     pub fn is_signed_by(&self, key: &Jwk) -> bool {
         key.has_signed(self.algorithm, self.signed.as_bytes(), &self.signature)
     }
 }
 
-/// The token itself is left out: whoever reads it can use it.
+/// Leaves out the token itself, since every reader of it could use it.
 impl fmt::Debug for Jws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Jws")

@@ -5,12 +5,12 @@
 //! | `algorithm` | [`Algorithm`]: the signature algorithms, none of which is symmetric |
 //! | `base64url` | the encoding of every part of a token |
 //! | `jwk` | [`Jwk`]: a public key, its thumbprint, and the check of a signature |
-//! | `jwks` | [`Jwks`]: the keys of an issuer, and which of them a token names |
-//! | `jws` | [`Jws`]: a token taken apart, before anything in it is believed |
-//! | `signing_key` | [`SigningKey`]: a private key, read from PEM or made new |
+//! | `jwks` | [`Jwks`]: the key set of an issuer, and the search for the key of a token |
+//! | `jws` | [`Jws`]: a parsed token, before it is verified |
+//! | `signing_key` | [`SigningKey`]: a private key, read from PEM or generated |
 //!
 //! Encryption and symmetric algorithms are left out: MCP needs neither, and a verifier that knows no symmetric algorithm
-//! cannot be talked into using a public key as a secret.
+//! cannot be tricked into using a public key as a secret.
 
 mod algorithm;
 pub(crate) mod base64url;

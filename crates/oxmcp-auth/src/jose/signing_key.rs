@@ -61,7 +61,7 @@ impl SigningKey {
     ///
     /// # Errors
     ///
-    /// Where there is no such key in it, the key is encrypted, or an RSA key has less than 2048 bits.
+    /// If the PEM holds no such key, the key is encrypted, or an RSA key has less than 2048 bits.
     pub fn from_pem(pem: &str) -> Result<Self> {
         if pem.contains("ENCRYPTED") {
             return Err(AuthError::configuration(
@@ -90,7 +90,7 @@ impl SigningKey {
     ///
     /// # Errors
     ///
-    /// Where it is no such key.
+    /// If it is not such a key.
     pub fn from_pkcs8_der(der: &[u8]) -> Result<Self> {
         let random = SystemRandom::new();
         let ec = |algorithm| EcdsaKeyPair::from_pkcs8(algorithm, der, &random);
@@ -100,7 +100,7 @@ impl SigningKey {
         if let Ok(pair) = ec(&ECDSA_P384_SHA384_FIXED_SIGNING) {
             return Self::of_ec(Algorithm::Es384, pair);
         }
-        // What openssl makes has no public key in it, which the checked form demands.
+        // Keys that openssl generates contain no public key, which the checked form requires.
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
             return Ok(Self::of_ed25519(pair));
         }
@@ -113,16 +113,17 @@ impl SigningKey {
         }
     }
 
-    /// Makes a new key, from the randomness of the operating system.
+    /// Generates a key, from the randomness of the operating system.
     ///
     /// # Errors
     ///
-    /// Where the algorithm is one of RSA, whose keys are read and not made here; or where there is no randomness.
+    /// If the algorithm is one of RSA, whose keys are only read and not generated here, or if the operating system gives no
+    /// randomness.
     pub fn generate(algorithm: Algorithm) -> Result<Self> {
         Self::from_pkcs8_der(Self::generate_pkcs8(algorithm)?.as_ref())
     }
 
-    /// Makes a new key, in the form in which it can be kept.
+    /// Generates a key as PKCS #8, the form in which it can be stored.
     pub(crate) fn generate_pkcs8(algorithm: Algorithm) -> Result<Document> {
         let random = SystemRandom::new();
         let no_randomness = |_| {
@@ -139,11 +140,11 @@ impl SigningKey {
         }
     }
 
-    /// Signs by that algorithm instead: an RSA key can sign by any of RSA's.
+    /// Sets the algorithm by which the key signs: an RSA key can sign by any algorithm of RSA.
     ///
     /// # Errors
     ///
-    /// Where the algorithm is not for keys of this kind.
+    /// If the algorithm is not for keys of this kind.
     pub fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self> {
         if algorithm != self.algorithm && !(algorithm.is_rsa() && self.algorithm.is_rsa()) {
             return Err(AuthError::configuration(format!(
@@ -156,35 +157,35 @@ impl SigningKey {
         Ok(self)
     }
 
-    /// Gives the key the name (`kid`) that it was published under.
+    /// Sets the `kid` under which the key was published.
     #[must_use]
     pub fn with_key_id(mut self, key_id: impl Into<String>) -> Self {
         self.public.set_key_id(key_id.into());
         self
     }
 
-    /// The algorithm that it signs by.
+    /// The algorithm by which the key signs.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its public half.
+    /// The public key.
     #[must_use]
     pub fn public_jwk(&self) -> &Jwk {
         &self.public
     }
 
-    /// Signs claims as a token with that `typ`, and with the `kid` where the key has one.
+    /// Signs claims as a token with this `typ`, and with the `kid` if the key has one.
     ///
     /// # Errors
     ///
-    /// Where the claims cannot be written as JSON, or there is no randomness.
+    /// If the claims cannot be written as JSON, or the operating system gives no randomness.
     pub fn sign<C: Serialize + ?Sized>(&self, typ: &str, claims: &C) -> Result<String> {
         self.compact(typ, self.public.key_id(), None, claims)
     }
 
-    /// Signs claims as a token that brings the public key along, as proofs do.
+    /// Signs claims as a token that contains the public key, as proofs do.
     pub(crate) fn sign_with_key<C: Serialize>(&self, typ: &str, claims: &C) -> Result<String> {
         self.compact(typ, None, Some(&self.public), claims)
     }
@@ -278,7 +279,7 @@ fn rsa_encoding(algorithm: Algorithm) -> &'static dyn RsaEncoding {
     }
 }
 
-/// The private half is left out.
+/// Leaves out the private key.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SigningKey")

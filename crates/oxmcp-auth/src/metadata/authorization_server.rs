@@ -8,7 +8,7 @@ use crate::{
     url_rules::UrlRules,
 };
 
-/// What an authorization server says of itself ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414#section-2),
+/// The metadata of an authorization server ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414#section-2),
 /// [OpenID Connect Discovery](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata)).
 ///
 /// ```
@@ -23,94 +23,95 @@ use crate::{
 #[serde(default)]
 #[non_exhaustive]
 pub struct AuthorizationServerMetadata {
-    /// The identifier of the server, letter by letter as it is sent.
+    /// The identifier of the server, exactly as it is sent.
     pub issuer: String,
-    /// Where a person's browser is sent.
+    /// The URL of the authorization endpoint, to which the user's browser is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
-    /// Where tokens are got.
+    /// The URL of the token endpoint, which issues tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_endpoint: Option<String>,
-    /// Where clients register.
+    /// The URL at which clients register dynamically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registration_endpoint: Option<String>,
-    /// Where tokens are given back.
+    /// The URL at which tokens are revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revocation_endpoint: Option<String>,
-    /// Where resource servers ask whether a token is valid.
+    /// The URL at which resource servers introspect tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub introspection_endpoint: Option<String>,
-    /// Where the keys are that it signs with.
+    /// The URL of the key set with which the server's signatures are verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// Scopes that it knows.
+    /// The scopes that the server supports.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub scopes_supported: Option<Vec<String>>,
-    /// Kinds of answers of the authorization endpoint.
+    /// The response types of the authorization endpoint.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub response_types_supported: Option<Vec<String>>,
-    /// Grants of the token endpoint.
+    /// The grant types of the token endpoint.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub grant_types_supported: Option<Vec<String>>,
-    /// How clients may authenticate at the token endpoint; `client_secret_basic` where it is absent.
+    /// The methods by which clients may authenticate at the token endpoint; `client_secret_basic` if absent.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// Algorithms of the assertions by which clients may authenticate.
+    /// The signature algorithms of the assertions by which clients may authenticate.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
-    /// Methods of PKCE; where `S256` is absent, no person is sent there.
+    /// The supported methods of PKCE. Without `S256` no user is sent to the authorization endpoint.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// Whether its answers say who gave them ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
+    /// Whether the server's authorization responses name their issuer
+    /// ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
     pub authorization_response_iss_parameter_supported: bool,
-    /// Whether a client's id may be the URL of its metadata.
+    /// Whether a client's id may be the URL of its metadata document.
     pub client_id_metadata_document_supported: bool,
-    /// Algorithms of DPoP proofs ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-5.1)).
+    /// The signature algorithms of DPoP proofs ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-5.1)).
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Profiles of grants, such as `urn:ietf:params:oauth:grant-profile:id-jag`.
+    /// The profiles of grants, such as `urn:ietf:params:oauth:grant-profile:id-jag`.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub authorization_grant_profiles_supported: Option<Vec<String>>,
-    /// The URL that it was found at, which errors name. It is not stored.
+    /// The URL at which the metadata was found, for error messages. It is not stored.
     #[serde(skip)]
     pub found_at: Option<String>,
 }
 
 impl AuthorizationServerMetadata {
-    /// Reads a document. It is not to be trusted before [`check`](Self::check).
+    /// Parses a document. It must not be trusted before [`check`](Self::check).
     ///
     /// # Errors
     ///
-    /// If it is not JSON, or is larger than anything sensible.
+    /// If it is not a JSON document of this form, or is larger than 1 MiB.
     pub fn parse(body: &[u8]) -> Result<Self> {
         document::read(body, "metadata of the authorization server")
     }
 
-    /// The endpoints that a server of revision 2025-03-26 has where it says nothing: at the root of an origin.
+    /// The default endpoints of a server without metadata (revision 2025-03-26), at the root of an origin.
     ///
     /// See [its page](https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery).
     #[must_use]
@@ -128,11 +129,11 @@ impl AuthorizationServerMetadata {
         }
     }
 
-    /// Checks that the document is that of an issuer, letter by letter, and that its endpoints may be asked.
+    /// Checks that the document is of this issuer, letter by letter, and that requests may be sent to its endpoints.
     ///
     /// # Errors
     ///
-    /// If it is of another issuer, with both in the sentence, or an endpoint is neither https nor allowed loopback.
+    /// If it is of another issuer (the message names both), or an endpoint is neither https nor allowed loopback.
     pub fn check(&self, issuer: &str, rules: UrlRules) -> Result<()> {
         if self.issuer != issuer {
             let theirs = &self.issuer;
@@ -162,16 +163,16 @@ impl AuthorizationServerMetadata {
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If the metadata names none.
     pub fn token_endpoint(&self) -> Result<&str> {
         self.endpoint(self.token_endpoint.as_deref(), "token_endpoint")
     }
 
-    /// The authorization endpoint, if codes can be got there with PKCE and S256.
+    /// The authorization endpoint, if it supports PKCE with S256.
     ///
     /// # Errors
     ///
-    /// If there is none, or the server does not say that it supports S256.
+    /// If the metadata names none, or does not say that the server supports S256.
     pub fn authorization_endpoint(&self) -> Result<&str> {
         let endpoint = self.endpoint(
             self.authorization_endpoint.as_deref(),
@@ -196,7 +197,7 @@ impl AuthorizationServerMetadata {
         ))))
     }
 
-    /// An error that names the place of this document, where that is known.
+    /// Adds the URL of this document to an error, if it is known.
     pub(crate) fn located(&self, error: AuthError) -> AuthError {
         match &self.found_at {
             Some(url) => error.at(url),

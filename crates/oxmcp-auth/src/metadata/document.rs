@@ -1,22 +1,22 @@
-//! Reading of JSON documents that a peer sends, within bounds.
+//! Bounded parsing of JSON documents that a peer sends.
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 use crate::error::{AuthError, Result};
 
-/// Bytes of a document that are read.
+/// The most bytes that a document may have.
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
-/// Entries of a list that are kept.
+/// The most entries that a list may have.
 const MAX_LIST: usize = 256;
 
-/// Reads a document; `what` names it in errors, with the URL that it came from.
+/// Parses a document; `what` names it in errors, and may include its URL.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T> {
     if body.len() > MAX_DOCUMENT {
         return Err(AuthError::limit(format!(
             "the {what} is longer than {MAX_DOCUMENT} bytes"
         )));
     }
-    // Of what serde says, the place alone: its words can hold values, and values can be secrets.
+    // Only the position of serde's error is used: its message can hold values, and values can be secrets.
     serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let reason = match error.classify() {
@@ -32,7 +32,7 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T> {
     })
 }
 
-/// A list of strings of which too many are refused, and what is no string left out.
+/// A list of strings. Too many entries are an error, and entries that are not strings are left out.
 pub(crate) fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     use serde::de::Error as _;
     let Some(list) = Option::<Vec<serde_json::Value>>::deserialize(from)? else {

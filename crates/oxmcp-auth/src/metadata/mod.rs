@@ -1,9 +1,9 @@
-//! Metadata documents: what protected resources and authorization servers say of themselves, and where.
+//! Metadata documents of protected resources and authorization servers, and their URLs.
 //!
 //! | | |
 //! |---|---|
-//! | `document` | reading any document that a peer sends, within bounds |
-//! | `well_known` | the URLs at which metadata may be |
+//! | `document` | bounded parsing of any document that a peer sends |
+//! | `well_known` | the URLs at which metadata may be found |
 //! | `protected_resource` | metadata of an MCP server (RFC 9728), read and written |
 //! | `authorization_server` | metadata of an authorization server (RFC 8414, OpenID Connect Discovery) |
 

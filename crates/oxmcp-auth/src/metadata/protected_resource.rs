@@ -1,4 +1,4 @@
-//! Metadata of a protected resource: an MCP server's, read and written.
+//! Metadata of a protected resource, such as an MCP server.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::{
     url_rules::{parse, shown_url},
 };
 
-/// Authorization servers of a resource that are kept.
+/// The most authorization servers of a resource that are kept.
 const MAX_SERVERS: usize = 16;
 
-/// What an MCP server says of the tokens that it wants
+/// The metadata of an MCP server, which describes the tokens that it accepts
 /// ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
 ///
 /// ```
@@ -26,49 +26,49 @@ const MAX_SERVERS: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProtectedResourceMetadata {
-    /// The identifier of the resource, letter by letter as it is sent.
+    /// The identifier of the resource, exactly as it is sent.
     pub resource: String,
-    /// Issuers of the tokens that it takes.
+    /// The issuers of the tokens that the resource accepts.
     #[serde(
         default,
         deserialize_with = "servers",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub authorization_servers: Vec<String>,
-    /// Scopes that its basic functions need.
+    /// The scopes that the basic functions of the resource need.
     #[serde(
         default,
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub scopes_supported: Option<Vec<String>>,
-    /// How tokens may be sent: MCP knows `header` alone.
+    /// The methods by which tokens may be sent. MCP allows only `header`.
     #[serde(
         default,
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub bearer_methods_supported: Option<Vec<String>>,
-    /// A name for people.
+    /// The name of the resource, for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
-    /// A page for developers.
+    /// The URL of a page for developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_documentation: Option<String>,
-    /// Algorithms of the DPoP proofs that it takes.
+    /// The signature algorithms of the DPoP proofs that the resource accepts.
     #[serde(
         default,
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
     )]
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Whether it takes tokens that are bound by DPoP, and no others.
+    /// Whether the resource accepts only tokens that are bound by DPoP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dpop_bound_access_tokens_required: Option<bool>,
 }
 
 impl ProtectedResourceMetadata {
-    /// Metadata of a resource with its authorization servers; tokens come in the header.
+    /// The metadata of a resource with its authorization servers, which accepts tokens in the header.
     #[must_use]
     pub fn new<S: Into<String>>(
         resource: impl Into<String>,
@@ -83,27 +83,27 @@ impl ProtectedResourceMetadata {
         }
     }
 
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
     ///
-    /// If it is not JSON, has no `resource`, or is larger than anything sensible.
+    /// If it is not a JSON document of this form, has no `resource`, or is larger than 1 MiB.
     pub fn parse(body: &[u8]) -> Result<Self> {
         document::read(body, "metadata of the protected resource")
     }
 
-    /// The document.
+    /// The metadata as a JSON document.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Checks that the document speaks of the MCP server at a URL: `resource` is that URL, or a parent of it at the same
-    /// origin.
+    /// Checks that the document belongs to the MCP server at this URL: `resource` must be that URL, or a parent of it at the
+    /// same origin.
     ///
     /// # Errors
     ///
-    /// If it does not, with both in the sentence.
+    /// If it belongs to another server. The message names both.
     pub fn check_resource(&self, server: &str) -> Result<()> {
         let resource = &self.resource;
         if is_same_or_parent(resource, server)? {
@@ -117,7 +117,7 @@ impl ProtectedResourceMetadata {
     }
 }
 
-/// Whether a resource is a server's URL, or a parent of it on a border between segments of the path.
+/// Whether a resource is a server's URL, or a parent of it that ends between two segments of the path.
 fn is_same_or_parent(resource: &str, server: &str) -> Result<bool> {
     let resource = parse(resource, "`resource` of the protected resource metadata")?;
     let server = parse(server, "URL of the MCP server")?;
@@ -199,7 +199,7 @@ mod tests {
             " ".repeat(document::MAX_DOCUMENT)
         );
         assert!(parse(&long).is_err());
-        // Of what was sent, nothing comes back but the place.
+        // The error shows only the position, and nothing of the document.
         let error = parse(r#"{"resource": "x", "resource_name": ["hunter2"]}"#).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }

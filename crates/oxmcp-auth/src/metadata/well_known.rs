@@ -1,14 +1,14 @@
-//! The URLs at which metadata may be: they are made of the text of a URL, which keeps every other byte as it was.
+//! The URLs at which metadata may be found, derived from the URL of a server or an issuer.
 
 use url::Url;
 
 use crate::{error::Result, url_rules::parse};
 
-/// The places where an MCP server's metadata may be, the likeliest first: for its path, and for its root.
+/// The URLs at which the metadata of an MCP server may be found, the likeliest first: for its path, and for its root.
 ///
 /// # Errors
 ///
-/// If the URL is none of http or https.
+/// If the URL is neither http nor https.
 ///
 /// ```
 /// assert_eq!(oxmcp_auth::protected_resource_metadata_urls("https://h.example/a/mcp")?, [
@@ -32,11 +32,11 @@ pub fn protected_resource_metadata_urls(server: &str) -> Result<Vec<String>> {
     })
 }
 
-/// The places where the metadata of an authorization server may be, in the order in which they are tried.
+/// The URLs at which the metadata of an authorization server may be found, in the order in which they are tried.
 ///
 /// # Errors
 ///
-/// If the issuer is no URL of http or https.
+/// If the issuer is not an http or https URL.
 ///
 /// ```
 /// assert_eq!(oxmcp_auth::authorization_server_metadata_urls("https://h.example/tenant")?, [
@@ -61,12 +61,12 @@ pub fn authorization_server_metadata_urls(issuer: &str) -> Result<Vec<String>> {
     Ok(urls)
 }
 
-/// Scheme, host and port, without a slash at the end.
+/// Scheme, host and port of a URL, without a slash at the end.
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The path without a slash at its end.
+/// The path of a URL, without slashes at its end.
 fn path(url: &Url) -> &str {
     url.path().trim_end_matches('/')
 }

@@ -1,4 +1,4 @@
-//! The access token that a request bears.
+//! The access token of a request.
 
 use std::{fmt, ops::Range};
 
@@ -7,12 +7,12 @@ use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use super::refusal::Refusal;
 use crate::secret::Secret;
 
-/// An access token, and the scheme that it was sent by.
+/// An access token, and the scheme with which it was sent.
 #[derive(Clone)]
 pub struct Credentials {
-    /// The header, which the request has as well: a token that was seen before need not be copied.
+    /// The header, shared with the request, so that a token that was seen before need not be copied.
     header: HeaderValue,
-    /// Where in it the token is.
+    /// The position of the token in the header.
     token: Range<usize>,
     pub(super) scheme: Scheme,
 }
@@ -24,13 +24,13 @@ pub(super) enum Scheme {
 }
 
 impl Credentials {
-    /// Finds the token in the header `Authorization`, the one place where it may be: what a URL or a body says is not
-    /// looked at ([RFC 9700, section 4.3.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.3.2)).
+    /// Finds the token in the `Authorization` header, the only place where it may be: the URL and the body are not read
+    /// ([RFC 9700, section 4.3.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.3.2)).
     ///
     /// # Errors
     ///
-    /// [`Refusal::missing`] where there is none, or it is of another scheme; a malformed request where there are two
-    /// headers, or what follows the scheme cannot be a token.
+    /// [`Refusal::missing`] if there is none, or it is of another scheme; a malformed request if there are two headers, or
+    /// the text after the scheme cannot be a token.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let header = values.next().ok_or_else(Refusal::missing)?;
@@ -72,14 +72,14 @@ impl Credentials {
         String::from_utf8_lossy(self.bytes()).into_owned().into()
     }
 
-    /// The token, as it stands in the header.
+    /// The bytes of the token in the header.
     pub(super) fn bytes(&self) -> &[u8] {
         let bytes = self.header.as_bytes();
         bytes.get(self.token.clone()).unwrap_or_default()
     }
 }
 
-/// The token is not shown.
+/// Leaves out the token.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials")
@@ -88,17 +88,17 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// `b64token` of [RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), which is also `token68`.
+/// Whether a text is a `b64token` of [RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), which is also `token68`.
 fn is_token(text: &[u8]) -> bool {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let (body, _) = text.split_at(text.len() - padding);
-    // Without a branch for each byte: a token is hundreds of bytes, and comes with each request.
+    // There is no branch for each byte, since a token has hundreds of bytes and comes with each request.
     !body.is_empty() && body.iter().fold(true, |all, byte| all & is_of_token(*byte))
 }
 
 fn is_of_token(byte: u8) -> bool {
     let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-    // `-`, `.`, `/` and the digits stand side by side.
+    // `-`, `.`, `/` and the digits are adjacent in ASCII.
     let is_digit = byte.wrapping_sub(b'-') < 13;
     is_letter | is_digit | (byte == b'+') | (byte == b'_') | (byte == b'~')
 }

@@ -1,4 +1,4 @@
-//! Tokens whose issuer is asked.
+//! Introspection of tokens at their issuer.
 
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
@@ -12,10 +12,10 @@ use crate::{
     time::UnixTime,
 };
 
-/// Seconds for which an answer holds, where nothing else was set.
+/// The default number of seconds for which a response is cached.
 const HOLDS: u64 = 30;
 
-/// Bytes of an answer that are read.
+/// The most bytes that a response may have.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// An authorization server that is asked whether a token is valid
@@ -32,7 +32,7 @@ const MAX_BYTES: usize = 64 * 1024;
 pub struct Introspection {
     pub(super) issuer: String,
     endpoint: String,
-    /// Or why it cannot be sent.
+    /// The `Authorization` header of the requests, or the reason why it cannot be sent.
     authorization: Option<Result<HeaderValue>>,
     holds: u64,
 }
@@ -43,7 +43,7 @@ struct Answer {
 }
 
 impl Introspection {
-    /// Asks that endpoint of that issuer.
+    /// Introspects the tokens of this issuer at this endpoint.
     #[must_use]
     pub fn new(issuer: impl Into<String>, endpoint: impl Into<String>) -> Self {
         Self {
@@ -54,31 +54,32 @@ impl Introspection {
         }
     }
 
-    /// Asks with the name and the secret of this server, as the issuer knows it.
+    /// Authenticates by the client id and the secret of this server at the issuer.
     #[must_use]
     pub fn basic(mut self, client_id: &str, client_secret: &Secret) -> Self {
         self.authorization = Some(basic_credentials(client_id, client_secret));
         self
     }
 
-    /// Asks with a token of this server's own.
+    /// Authenticates by a token of this server.
     #[must_use]
     pub fn bearer(mut self, token: &Secret) -> Self {
         self.authorization = Some(bearer_credentials(token));
         self
     }
 
-    /// Seconds for which an answer holds, 30 by default and 1 at least: a token that was revoked is taken that much longer.
+    /// Sets the number of seconds for which a response is cached, 30 by default and 1 at least: a token that was revoked is
+    /// accepted that much longer.
     #[must_use]
     pub fn holds(self, seconds: u64) -> Self {
         Self {
-            // Whoever has asked must find the answer.
+            // The caller that sent the request must find the result in the cache.
             holds: seconds.max(1),
             ..self
         }
     }
 
-    /// The request that asks for a token.
+    /// The introspection request for a token.
     pub(super) fn request(&self, token: &Secret) -> Result<Request> {
         let body = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("token", token.expose())
@@ -100,7 +101,7 @@ impl Introspection {
         Ok(request)
     }
 
-    /// What the issuer says of the token, and until when that holds.
+    /// Reads an introspection response. Returns the token, and the time until which the result may be cached.
     pub(super) fn read(
         &self,
         response: &Response,

@@ -1,4 +1,4 @@
-//! The keys of an issuer: fetched, kept, and fetched again, but not more often than is good for either side.
+//! Cache of the keys of an issuer, with bounds on their age and on the frequency of fetches.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use crate::{
     url_rules::UrlRules,
 };
 
-/// Seconds that keys are fresh for, where the issuer does not say: between the bounds it may say another time.
+/// Seconds for which keys are fresh if the issuer sends no `max-age`. Its own value is kept between the bounds below.
 const FRESH: u64 = 3600;
 const MIN_FRESH: u64 = 300;
 const MAX_FRESH: u64 = 24 * 3600;
 
-/// Seconds that keys are used beyond that while none can be fetched. An issuer that has withdrawn a key must not be
-/// ignored for ever, and one that is down for a night must not take the server with it.
+/// Seconds for which keys are used beyond that while none can be fetched. A key that the issuer has withdrawn must not be
+/// used for ever, and an issuer that is down for a night must not make the server unusable.
 const MAX_STALE: u64 = 24 * 3600;
 
-/// Seconds between fetches: tokens with invented key names must not become requests to the issuer.
+/// The least seconds between fetches: tokens with invented key ids must not each cause a request to the issuer.
 const MIN_INTERVAL: u64 = 30;
 
-/// Seconds after which a fetch that was begun counts as lost, as where its request was dropped.
+/// Seconds after which a fetch counts as lost, for example because its request was dropped.
 const LOST: u64 = 30;
 
-/// Where the keys of an issuer are.
+/// The source of an issuer's keys.
 #[derive(Clone, Debug)]
 pub(super) enum KeySource {
-    /// They are known, and do not change.
+    /// A fixed key set.
     Fixed(Arc<Jwks>),
-    /// At this URL.
+    /// The key set at this URL.
     Url(String),
-    /// Where the issuer's metadata says.
+    /// The key set at the URL that the issuer's metadata names.
     Discovery,
 }
 
@@ -47,13 +47,13 @@ pub(super) enum KeySource {
 pub(super) struct KeyCache {
     issuer: String,
     source: KeySource,
-    /// Where metadata have said that they are.
+    /// The URL of the keys in the issuer's metadata, once it was read.
     found: Option<String>,
-    /// Which place of the metadata is asked next.
+    /// The index of the metadata URL that is tried next.
     place: usize,
     keys: Option<Kept>,
     in_flight: Option<UnixTime>,
-    /// No fetch before this.
+    /// The earliest time of the next fetch.
     not_before: UnixTime,
     error: Option<AuthError>,
 }
@@ -64,17 +64,17 @@ struct Kept {
     fresh_until: UnixTime,
 }
 
-/// What can be done for keys.
+/// The result of the attempt to begin a fetch.
 pub(super) enum Refresh {
-    /// Send this, and give what comes to [`KeyCache::fetched`].
+    /// Send this request, and pass the outcome to [`KeyCache::fetched`].
     Fetch {
         request: Box<Request>,
-        /// Whether the issuer's metadata have named its URL, and not the configuration.
+        /// Whether the URL comes from the issuer's metadata, and not from the configuration.
         is_discovered: bool,
     },
-    /// It was sent, and the answer is under way.
+    /// A fetch is in flight.
     InFlight,
-    /// It was asked just now.
+    /// No fetch is allowed yet, or the key set is fixed.
     TooEarly,
 }
 
@@ -92,7 +92,7 @@ impl KeyCache {
         }
     }
 
-    /// The keys that can be used, and whether they are to be fetched again.
+    /// The keys that can be used, and whether they are fresh.
     pub(super) fn keys(&self, now: UnixTime) -> Option<(&Arc<Jwks>, bool)> {
         if let KeySource::Fixed(keys) = &self.source {
             return Some((keys, true));
@@ -102,13 +102,13 @@ impl KeyCache {
         is_usable.then_some((&kept.keys, now < kept.fresh_until))
     }
 
-    /// Whether these are the ones that can be used.
+    /// Whether these are the keys that are in use.
     pub(super) fn are_current(&self, keys: Option<&Arc<Jwks>>, now: UnixTime) -> bool {
         let current = self.keys(now).map(|(current, _)| current);
         current.zip(keys).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
     }
 
-    /// Why there are none.
+    /// The error that says why there are no keys.
     pub(super) fn error(&self) -> AuthError {
         let why = self
             .error
@@ -117,7 +117,7 @@ impl KeyCache {
         AuthError::unavailable(format!("there are no keys of {}: {why}", self.issuer))
     }
 
-    /// Why newer ones could not be fetched, where the last attempt has failed.
+    /// The error that says why newer keys could not be fetched, if the last attempt failed.
     pub(super) fn failure(&self) -> Option<AuthError> {
         let error = self.error.as_ref()?;
         let why = error.message();
@@ -125,7 +125,7 @@ impl KeyCache {
         Some(AuthError::unavailable(text))
     }
 
-    /// Begins to fetch the keys, unless that goes on, or has just been done.
+    /// Begins to fetch the keys, unless a fetch is in flight or was made just now.
     pub(super) fn refresh(&mut self, now: UnixTime) -> Refresh {
         if matches!(self.source, KeySource::Fixed(_)) {
             return Refresh::TooEarly;
@@ -169,7 +169,7 @@ impl KeyCache {
         request.map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked for keys")))
     }
 
-    /// Takes what has come of the last fetch. Another may be needed at once: metadata only say where the keys are.
+    /// Takes the outcome of the last fetch. Another one may be needed at once, since metadata only names the URL of the keys.
     pub(super) fn fetched(&mut self, outcome: Result<Response, AuthError>, now: UnixTime) {
         if self.in_flight.take().is_none() {
             return;
@@ -224,7 +224,8 @@ impl KeyCache {
         Ok(())
     }
 
-    /// Keys that there are stay in use. Metadata are asked anew the next time: the issuer may have moved its keys.
+    /// Notes that a fetch failed. The present keys stay in use. The metadata is fetched again the next time, since the issuer
+    /// may have moved its keys.
     fn failed(&mut self, error: AuthError, now: UnixTime) {
         self.error = Some(error);
         self.found = None;

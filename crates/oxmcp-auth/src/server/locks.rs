@@ -1,8 +1,8 @@
-//! Locks without poisoning: what they guard is changed in steps between which nothing can panic.
+//! Locks without poisoning: the data that they guard is changed in steps between which nothing can panic.
 
 use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
-/// A mutex whose lock is had after a panic, too.
+/// A mutex that can be locked after a panic, too.
 #[derive(Debug, Default)]
 pub(super) struct Mutex<T>(sync::Mutex<T>);
 
@@ -12,7 +12,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A lock for many readers or one writer, likewise.
+/// A reader-writer lock that can be locked after a panic, too.
 #[derive(Debug, Default)]
 pub(super) struct RwLock<T>(sync::RwLock<T>);
 

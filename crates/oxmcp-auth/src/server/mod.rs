@@ -1,18 +1,18 @@
-//! The resource server's side: a request is let in, or refused with an answer that says what to do.
+//! The resource server: it accepts a request, or refuses it with a response that tells the client what to do.
 //!
 //! | | |
 //! |---|---|
-//! | `resource_server` | [`ResourceServer`]: what a server demands, its metadata, and the answers to refused requests |
-//! | `credentials` | [`Credentials`]: the access token that a request bears |
-//! | `token_verifier` | [`TokenVerifier`]: whether a token is valid, and what must be fetched to know |
+//! | `resource_server` | [`ResourceServer`]: the requirements of a server, its metadata, and the responses to refused requests |
+//! | `credentials` | [`Credentials`]: the access token of a request |
+//! | `token_verifier` | [`TokenVerifier`]: the verification of tokens, and the requests that it needs |
 //! | `trusted_issuer` | [`TrustedIssuer`]: an issuer whose tokens are verified by its keys |
-//! | `key_cache` | the keys of an issuer, and when they are fetched |
-//! | `introspection` | [`Introspection`]: tokens whose issuer is asked |
-//! | `token_cache` | tokens that were verified lately |
+//! | `key_cache` | the cached keys of an issuer, and their fetches |
+//! | `introspection` | [`Introspection`]: an issuer that is asked whether its tokens are valid |
+//! | `token_cache` | tokens that were verified recently |
 //! | `locks` | locks without poisoning |
-//! | `verified_token` | [`VerifiedToken`]: whom a token stands for, and what it is good for |
-//! | `scopes` | [`ScopeHierarchy`]: which scopes imply which |
-//! | `refusal` | [`Refusal`]: why a request is not let in |
+//! | `verified_token` | [`VerifiedToken`]: the user, client and scopes of a valid token |
+//! | `scopes` | [`ScopeHierarchy`]: scopes that imply others |
+//! | `refusal` | [`Refusal`]: the reason why a request is refused |
 
 mod credentials;
 mod introspection;

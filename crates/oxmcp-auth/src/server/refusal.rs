@@ -1,4 +1,4 @@
-//! Refusals, and how they are answered.
+//! Refusals, and the responses to them.
 
 use http::StatusCode;
 
@@ -7,7 +7,7 @@ use crate::{
     scope::ScopeSet,
 };
 
-/// Why a request is not let in.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub(super) Reason);
 
@@ -16,9 +16,9 @@ pub(super) enum Reason {
     Missing,
     Malformed(AuthError),
     Invalid(AuthError),
-    /// A proof is missing or not valid.
+    /// The DPoP proof is missing or not valid.
     Proof(AuthError),
-    /// A proof needs this nonce.
+    /// The DPoP proof needs this nonce.
     Nonce(String),
     /// All scopes that the operation needs.
     Scopes(ScopeSet),
@@ -33,19 +33,19 @@ impl Refusal {
         Self(Reason::Missing)
     }
 
-    /// The token is not valid here. What the error says is sent to the client.
+    /// The token is not valid here. The message of the error is sent to the client.
     #[must_use]
     pub fn invalid(error: AuthError) -> Self {
         Self(Reason::Invalid(error))
     }
 
-    /// The token is valid, and not for this operation, which needs all of these scopes.
+    /// The token is valid, but does not allow this operation, which needs all of these scopes.
     #[must_use]
     pub fn insufficient_scope(needed: ScopeSet) -> Self {
         Self(Reason::Scopes(needed))
     }
 
-    /// Whether the token is valid cannot be found out for now. What the error says is for the log, and not sent.
+    /// The validity of the token cannot be determined for now. The message of the error is for the log, and is not sent.
     #[must_use]
     pub fn unavailable(error: AuthError) -> Self {
         Self(Reason::Unavailable(error))
@@ -62,8 +62,8 @@ impl Refusal {
         matches!(self.0, Reason::Unavailable(_))
     }
 
-    /// The status of its answer: 401 for a token that is missing or not valid, 403 for one that does not suffice, 400 for a
-    /// request that is malformed, 503 where tokens cannot be checked.
+    /// The status of the response: 401 if the token is missing or not valid, 403 if it does not suffice, 400 if the request
+    /// is malformed, 503 if tokens cannot be checked.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self.0 {
@@ -76,8 +76,8 @@ impl Refusal {
         }
     }
 
-    /// The code of the error, as challenges have it; `None` where the request has no token, and the client has made no
-    /// mistake yet ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+    /// The error code for challenges; `None` if the request has no token, since the client has made no mistake yet
+    /// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self.0 {
@@ -91,8 +91,8 @@ impl Refusal {
         }
     }
 
-    /// A sentence for whoever has sent the request. It says nothing of the token but what is wrong with it, and nothing of
-    /// what goes on in the server.
+    /// A description for the sender of the request. It tells nothing about the token except what is wrong with it, and
+    /// nothing about the internals of the server.
     #[must_use]
     pub fn description(&self) -> String {
         match &self.0 {
@@ -112,7 +112,7 @@ impl Refusal {
         }
     }
 
-    /// What is wrong, for the log of the server.
+    /// The error, for the log of the server.
     #[must_use]
     pub fn error(&self) -> Option<&AuthError> {
         match &self.0 {
@@ -124,7 +124,7 @@ impl Refusal {
         }
     }
 
-    /// The scopes that the operation needs.
+    /// The scopes that the operation needs, if the token lacks scopes.
     #[must_use]
     pub fn needed_scopes(&self) -> Option<&ScopeSet> {
         match &self.0 {

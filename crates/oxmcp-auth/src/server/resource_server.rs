@@ -1,4 +1,4 @@
-//! Demands of a protected server on the tokens that are sent to it, and its answers where they do not suffice.
+//! Requirements of a protected server on the tokens that are sent to it, and its responses if they do not suffice.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub struct ResourceServer {
     dpop_only: bool,
 }
 
-/// A valid token, and the request that bears it.
+/// A valid token, and the request that carries it.
 #[derive(Clone, Copy)]
 pub struct Presented<'a> {
     credentials: &'a Credentials,
@@ -58,7 +58,7 @@ pub struct Presented<'a> {
 }
 
 impl<'a> Presented<'a> {
-    /// The token that was found valid of a request by that method, with these headers.
+    /// A valid token of a request with this method and these headers.
     #[must_use]
     pub fn new(
         credentials: &'a Credentials,
@@ -75,7 +75,7 @@ impl<'a> Presented<'a> {
     }
 }
 
-/// The headers have the token in them.
+/// Leaves out the headers, which hold the token.
 impl fmt::Debug for Presented<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Presented")
@@ -86,12 +86,12 @@ impl fmt::Debug for Presented<'_> {
 }
 
 impl ResourceServer {
-    /// A server at that URL, which is the one that clients reach it by, through whatever proxies: nothing is ever taken
-    /// from the headers of a request. Tokens of these issuers are taken.
+    /// A server at this URL that accepts tokens of these issuers. The URL must be the one that clients use, also behind
+    /// proxies: it is never derived from the headers of a request.
     ///
     /// # Errors
     ///
-    /// Where the URL is not https (or http, on loopback) or has a fragment, or there is no issuer.
+    /// If the URL or an issuer is not https (or http on loopback) or has a fragment, or there is no issuer.
     pub fn new<S: Into<String>>(
         resource: impl Into<String>,
         authorization_servers: impl IntoIterator<Item = S>,
@@ -124,15 +124,15 @@ impl ResourceServer {
         })
     }
 
-    /// The scopes that every request needs. They are in its metadata and challenges, so that clients ask for them;
-    /// `offline_access` has no place here, since no operation needs it.
+    /// Sets the scopes that every request needs. The metadata and the challenges name them, so that clients request them.
+    /// Leave out `offline_access`, since no operation needs it.
     #[must_use]
     pub fn scopes(mut self, scopes: ScopeSet) -> Self {
         self.scopes = scopes;
         self
     }
 
-    /// All scopes that its operations know, for its metadata, where they are more than every request needs.
+    /// Sets all scopes of the server's operations, for its metadata, if they are more than every request needs.
     #[must_use]
     pub fn scopes_supported(mut self, scopes: &ScopeSet) -> Self {
         let all = scopes.iter().map(str::to_owned).collect();
@@ -140,28 +140,28 @@ impl ResourceServer {
         self
     }
 
-    /// Scopes that imply others.
+    /// Sets the scopes that imply others.
     #[must_use]
     pub fn hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
         self.hierarchy = hierarchy;
         self
     }
 
-    /// A name for people, in its metadata.
+    /// Sets the name of the server in its metadata, for users.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.metadata.resource_name = Some(name.into());
         self
     }
 
-    /// A page for developers, in its metadata.
+    /// Sets the URL of a page for developers in the metadata.
     #[must_use]
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.metadata.resource_documentation = Some(url.into());
         self
     }
 
-    /// Takes tokens that are bound to a key by [DPoP](crate::dpop), beside those that are not.
+    /// Accepts tokens that are bound to a key by [DPoP](crate::dpop), in addition to those that are not.
     #[must_use]
     pub fn dpop(mut self, proofs: ProofVerifier) -> Self {
         let algorithms = ProofVerifier::algorithms().map(str::to_owned).to_vec();
@@ -170,7 +170,7 @@ impl ResourceServer {
         self
     }
 
-    /// Takes no tokens but those that are bound to a key by [DPoP](crate::dpop).
+    /// Accepts only tokens that are bound to a key by [DPoP](crate::dpop).
     #[must_use]
     pub fn require_dpop(self, proofs: ProofVerifier) -> Self {
         let mut server = self.dpop(proofs);
@@ -179,19 +179,19 @@ impl ResourceServer {
         server
     }
 
-    /// Its URL.
+    /// The URL of the server.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.metadata.resource
     }
 
-    /// The URL of its metadata, which its challenges name.
+    /// The URL of the server's metadata, which its challenges name.
     #[must_use]
     pub fn metadata_url(&self) -> &str {
         &self.metadata_url
     }
 
-    /// Its metadata ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
+    /// The metadata of the server ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
     #[must_use]
     pub fn metadata(&self) -> ProtectedResourceMetadata {
         let mut metadata = self.metadata.clone();
@@ -201,12 +201,12 @@ impl ResourceServer {
         metadata
     }
 
-    /// Checks that whoever sent a valid token may use it: that it was sent by the scheme that it is for, and, where it is
-    /// bound to a key, with a proof by that key that was not seen before.
+    /// Checks that the sender of a valid token may use it: that the token was sent with the scheme that it is for and, if it
+    /// is bound to a key, with a proof by that key that was not seen before.
     ///
     /// # Errors
     ///
-    /// Where that is not so.
+    /// If the sender may not use the token.
     pub fn check_possession(
         &self,
         presented: &Presented<'_>,
@@ -265,7 +265,7 @@ impl ResourceServer {
     ///
     /// # Errors
     ///
-    /// Where it has not.
+    /// If the token lacks one of them.
     pub fn check_scopes(&self, token: &VerifiedToken) -> Result<(), Refusal> {
         self.check_operation(token, &ScopeSet::new())
     }
@@ -274,7 +274,7 @@ impl ResourceServer {
     ///
     /// # Errors
     ///
-    /// Where it has not: the refusal names all of them, so that one more authorization is enough.
+    /// If the token lacks one of them. The refusal names all of them, so that one more authorization is enough.
     pub fn check_operation(&self, token: &VerifiedToken, needed: &ScopeSet) -> Result<(), Refusal> {
         let permits = |needed| self.hierarchy.satisfies(&token.scopes, needed);
         if permits(&self.scopes) && permits(needed) {
@@ -286,7 +286,7 @@ impl ResourceServer {
 
     /// The challenges that tell the client what to do
     /// ([MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#error-handling)): one for each
-    /// scheme that is taken.
+    /// scheme that is accepted.
     #[must_use]
     pub fn challenges(&self, refusal: &Refusal) -> Vec<Challenge> {
         if matches!(refusal.0, Reason::Unavailable(_)) {
@@ -320,7 +320,7 @@ impl ResourceServer {
         }
     }
 
-    /// The answer to a request that is not let in.
+    /// The response to a refused request.
     #[must_use]
     pub fn answer(&self, refusal: &Refusal) -> Response {
         let code = refusal.code().unwrap_or("unauthorized");

@@ -1,11 +1,12 @@
-//! Hierarchy of scopes: some imply others.
+//! Hierarchy of scopes, some of which imply others.
 
 use std::collections::BTreeMap;
 
 use crate::scope::ScopeSet;
 
-/// Scopes that imply others ([MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)
-/// leaves to each server which).
+/// Scopes that imply others.
+/// [MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)
+/// leaves the hierarchy to each server.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, server::ScopeHierarchy};
@@ -23,13 +24,13 @@ pub struct ScopeHierarchy {
 }
 
 impl ScopeHierarchy {
-    /// No scope implies another.
+    /// A hierarchy in which no scope implies another.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that a scope implies others, and what these imply.
+    /// Adds that a scope implies others, and with them the scopes that these imply.
     #[must_use]
     pub fn implies<S: Into<String>>(
         mut self,

@@ -1,4 +1,4 @@
-//! Tokens that were verified lately, by their hashes.
+//! Cache of tokens that were verified recently, by their hashes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,19 +7,19 @@ use ring::digest::{SHA256, digest};
 use super::{refusal::Refusal, verified_token::VerifiedToken};
 use crate::{bounded_map::BoundedMap, error::AuthError, jose::base64url, time::UnixTime};
 
-/// Valid tokens that are kept: at some 2 KiB each that is 20 MiB.
+/// The most valid tokens that are kept: at about 2 KiB each these are 20 MiB.
 const MAX_VALID: usize = 10_000;
 
-/// Refused tokens that are kept.
+/// The most refused tokens that are kept.
 const MAX_REFUSED: usize = 1_000;
 
-/// Tokens that are refused though they are valid.
+/// The most revoked tokens that are kept, which are refused though they may be valid.
 const MAX_REVOKED: usize = 10_000;
 
-/// Seconds that a refusal is kept for.
+/// Seconds for which a refusal is kept.
 const REFUSED_FOR: u64 = 1;
 
-/// The hash that a token is found by.
+/// The hash by which a token is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WholeHash([u8; 32]);
 
@@ -29,12 +29,12 @@ impl WholeHash {
     }
 }
 
-/// The hashes of a token, which are all that is kept of it.
+/// The hashes of a token. The token itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TokenHash {
     whole: WholeHash,
-    /// Without the signature, where it is a JSON Web Token: whoever has one by ECDSA can write another signature that is as
-    /// good.
+    /// The hash without the signature, if the token is a JSON Web Token: from an ECDSA signature anyone can derive another
+    /// one that is valid, too.
     unsigned: [u8; 32],
 }
 
@@ -53,7 +53,7 @@ fn hash(text: &[u8]) -> [u8; 32] {
     hash.as_ref().try_into().unwrap_or_default()
 }
 
-/// The signature of a JSON Web Token: nothing where it is none, as one that only has dots in it.
+/// The signature of a JSON Web Token; empty for other tokens, also if they contain dots.
 fn signature(token: &str) -> &str {
     let mut parts = token.split('.');
     let (Some(header), Some(_), Some(signature), None) =
@@ -69,13 +69,14 @@ fn signature(token: &str) -> &str {
     }
 }
 
-/// Verified tokens. The oldest give way to new ones.
+/// The results for verified tokens. New entries evict the oldest.
 #[derive(Debug)]
 pub(super) struct TokenCache {
-    /// None of them is revoked.
+    /// The valid tokens, none of which is revoked.
     valid: BoundedMap<WholeHash, Valid>,
     refused: BoundedMap<WholeHash, (Refusal, UnixTime)>,
-    /// Without their signatures, with the time from which on they would be refused in any case.
+    /// The revoked tokens, by their hashes without the signature, with the time from which on they would be refused in any
+    /// case.
     revoked: HashMap<[u8; 32], UnixTime>,
 }
 
@@ -83,20 +84,20 @@ pub(super) struct TokenCache {
 struct Valid {
     token: Arc<VerifiedToken>,
     until: UnixTime,
-    /// The thumbprint of the key that has signed it.
+    /// The thumbprint of the key that signed the token.
     key: Option<String>,
-    /// As in [`TokenHash`].
+    /// The hash without the signature, as in [`TokenHash`].
     unsigned: [u8; 32],
 }
 
 impl TokenCache {
-    /// A token that was found valid, as long as that holds: most requests need no more than this.
+    /// A token that was found valid, until that result expires. Most requests need no more than this.
     pub(super) fn valid(&self, hash: &WholeHash, now: UnixTime) -> Option<&Arc<VerifiedToken>> {
         let valid = self.valid.get(hash).filter(|valid| now < valid.until);
         valid.map(|valid| &valid.token)
     }
 
-    /// What was found of a token, as long as that holds.
+    /// The cached result for a token, until it expires.
     pub(super) fn get(
         &self,
         hash: &TokenHash,
@@ -112,7 +113,7 @@ impl TokenCache {
         (now < *until).then(|| Err(refusal.clone()))
     }
 
-    /// Whether a token was valid when it was verified last, be that long ago.
+    /// Whether a token was valid when it was last verified, even if that was long ago.
     pub(super) fn was_valid(&self, hash: &TokenHash) -> bool {
         self.valid.contains(&hash.whole)
     }
@@ -127,7 +128,7 @@ impl TokenCache {
         self.revoked.contains_key(&hash.unsigned)
     }
 
-    /// Keeps a valid token until that time, unless it was revoked.
+    /// Keeps a valid token until the time `until`, unless it was revoked.
     pub(super) fn insert(
         &mut self,
         hash: TokenHash,
@@ -148,7 +149,8 @@ impl TokenCache {
         self.valid.insert(hash.whole, valid);
     }
 
-    /// Keeps a refusal for a second. That nothing can be found out now makes no token one that was never valid.
+    /// Keeps a refusal for a second. A token that was valid stays known as such if the refusal only says that its validity
+    /// cannot be determined for now.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
         if !refusal.is_unavailable() {
             self.valid.remove(&hash.whole);
@@ -157,7 +159,8 @@ impl TokenCache {
             .insert(hash.whole, (refusal, now.plus(REFUSED_FOR)));
     }
 
-    /// Refuses a token from now on, until that time. Where too many are revoked, those go first that end first.
+    /// Refuses a token from now on, until the time `until`. If too many tokens are revoked, the one that expires first is
+    /// evicted.
     pub(super) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
         self.valid.retain(|it| it.unsigned != hash.unsigned);
         if self.revoked.len() >= MAX_REVOKED {
@@ -172,7 +175,7 @@ impl TokenCache {
         self.revoked.insert(hash.unsigned, until);
     }
 
-    /// Drops the tokens of an issuer that were signed by a key that it no longer has.
+    /// Drops the tokens of an issuer that were signed by a key that the issuer no longer has.
     pub(super) fn retain_keys(&mut self, issuer: &str, has: impl Fn(&str) -> bool) {
         self.valid.retain(|valid| {
             let is_of_it = valid.token.issuer == issuer;

@@ -1,4 +1,5 @@
-//! Verifier of access tokens: a machine of steps that says whether a token is valid, or what must be fetched to know.
+//! Verifier of access tokens: a state machine without I/O, which decides whether a token is valid, or returns the request that
+//! it needs to decide.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -22,25 +23,26 @@ use crate::{
     url_rules,
 };
 
-/// Seconds that clocks may differ by, where nothing else was set.
+/// The default number of seconds by which clocks may differ.
 const CLOCK_SKEW: u64 = 60;
 
-/// Tokens that were never found valid and whose issuer is asked at once; one more is answered that it is to try again. Those that
-/// are asked about again do not wait for these, and are as many as the cache has places.
+/// The most introspections in flight of tokens that were never found valid; one more is refused as unavailable. Tokens that are
+/// introspected again do not wait for these, and are bounded by the size of the cache.
 const MAX_INTROSPECTIONS: usize = 1_000;
 
-/// Seconds after which a question counts as lost.
+/// Seconds after which an introspection request counts as lost.
 const LOST: u64 = 30;
 
-/// Seconds for which a revoked token is refused, where it is not known when it ends: most end within the day.
+/// Seconds for which a revoked token is refused if its expiry is unknown: most tokens expire within a day.
 const REVOKED_FOR: u64 = 24 * 3600;
 
-/// Verifies access tokens: by the keys of issuers, or by asking them. What was found is kept, so that a token that comes
-/// again costs a hash and a lookup.
+/// Verifies access tokens, by the keys of issuers or by introspection. Results are cached, so that a token that comes again
+/// costs a hash and a lookup.
 ///
-/// It is a machine of steps and does no I/O: [`verify`](Self::verify) says what to fetch, where it must know more;
-/// [`fetched`](Self::fetched) takes what came, and then the token is verified again. Of many requests that need the same,
-/// one is told to fetch, and the others to wait. Many threads may use it at once: what takes long, it does under no lock.
+/// The verifier is a state machine and does no I/O: [`verify`](Self::verify) returns a request if it needs more information,
+/// [`fetched`](Self::fetched) takes the response, and then the token is verified again. If several callers need the same
+/// information, one is told to fetch it, and the others to wait. Many threads may use the verifier at once: no lock is held
+/// during slow operations.
 ///
 /// ```
 /// use oxmcp_auth::{Secret, UnixTime, server::{TokenVerifier, TrustedIssuer, Verification}};
@@ -57,33 +59,34 @@ pub struct TokenVerifier {
     clock_skew: u64,
     issuers: Vec<KnownIssuer>,
     introspection: Option<Introspection>,
-    /// Tokens whose issuer was asked, and when.
+    /// The tokens whose introspection is in flight, and the time at which it began.
     asked: Mutex<HashMap<TokenHash, UnixTime>>,
-    /// Locked after the keys of an issuer, or after `asked`, where both are.
+    /// If several locks are held, this one is locked after the keys of an issuer, and after `asked`.
     cache: RwLock<TokenCache>,
 }
 
-/// An issuer, and its keys as far as they are known.
+/// A trusted issuer, and its cached keys.
 struct KnownIssuer {
     trusted: TrustedIssuer,
     keys: RwLock<KeyCache>,
 }
 
-/// What is known of a token.
+/// The result of verifying a token.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Verification {
-    /// It is valid.
+    /// The token is valid.
     Valid(Arc<VerifiedToken>),
-    /// It is not, or that cannot be found out.
+    /// The token is not valid, or its validity cannot be determined.
     Refused(Refusal),
-    /// Send [`Fetch::request`], give what comes to [`TokenVerifier::fetched`], and verify the token again.
+    /// More information is needed: send [`Fetch::request`], pass the outcome to [`TokenVerifier::fetched`], and verify the
+    /// token again.
     Fetch(Fetch),
-    /// Another has been told to fetch what is needed: verify the token again once that has come.
+    /// Another caller was told to fetch the information that is needed: verify the token again once it has arrived.
     Wait,
 }
 
-/// A request that must be answered before a token can be verified. Redirects are not to be followed.
+/// A request that must be answered before a token can be verified. Redirects must not be followed.
 #[derive(Debug)]
 pub struct Fetch {
     request: Box<Request>,
@@ -94,7 +97,7 @@ pub struct Fetch {
 
 #[derive(Clone, Copy, Debug)]
 enum Of {
-    /// Keys or metadata of the issuer at that place of the list.
+    /// Keys or metadata of the issuer at this index of the list.
     Issuer(usize),
     Token(TokenHash),
 }
@@ -106,20 +109,20 @@ impl Fetch {
         &self.request
     }
 
-    /// The issuer that is asked, or whose keys are fetched. One that is slow should hold up none of the others.
+    /// The issuer that introspects the token, or whose keys are fetched. A slow issuer should not delay the others.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Whether the issuer's metadata have named the URL, and not the configuration: then it must not lead into the network of
-    /// the server that asks.
+    /// Whether the URL comes from the issuer's metadata, and not from the configuration: then it must not lead into the
+    /// network of the server that sends the request.
     #[must_use]
     pub fn is_discovered(&self) -> bool {
         self.is_discovered
     }
 
-    /// Whether no other token than the one that was verified waits for it.
+    /// Whether only the token that was verified waits for the response.
     #[must_use]
     pub fn is_of_one_token(&self) -> bool {
         matches!(self.of, Of::Token(_))
@@ -127,13 +130,13 @@ impl Fetch {
 }
 
 impl TokenVerifier {
-    /// Takes tokens for these audiences: the URL of the MCP server, as clients name it (`resource`), and what else its
-    /// issuers write for it. A URL that is an origin is taken with and without a slash at its end, since many clients
-    /// cannot help adding it.
+    /// A verifier that accepts tokens for these audiences: the URL of the MCP server, as clients name it (`resource`), and
+    /// other audiences that its issuers use for it. A URL that is an origin is accepted with and without a slash at its end,
+    /// since many clients always add one.
     ///
     /// # Errors
     ///
-    /// Where there is none: a server that took tokens for others would be their thief's.
+    /// If there is none, or one is empty: without an audience, stolen tokens for other servers would be accepted.
     pub fn new<S: Into<String>>(audiences: impl IntoIterator<Item = S>) -> Result<Self> {
         let mut all: Vec<String> = audiences.into_iter().map(Into::into).collect();
         if all.is_empty() || all.iter().any(String::is_empty) {
@@ -153,11 +156,11 @@ impl TokenVerifier {
         })
     }
 
-    /// Takes tokens of that issuer as well.
+    /// Accepts tokens of this issuer, too.
     ///
     /// # Errors
     ///
-    /// Where the issuer is no https URL (or http, on loopback), or is there already, or an audience of it is empty.
+    /// If the issuer is not an https URL (or http on loopback), was added already, or has an empty audience.
     pub fn issuer(mut self, trusted: TrustedIssuer) -> Result<Self> {
         let name = trusted.issuer.clone();
         url_rules::UrlRules::https_or_loopback().check(&name, "issuer")?;
@@ -176,21 +179,21 @@ impl TokenVerifier {
         Ok(self)
     }
 
-    /// Asks about tokens that are no JSON Web Tokens of a trusted issuer.
+    /// Introspects tokens that are not JSON Web Tokens of a trusted issuer.
     #[must_use]
     pub fn introspection(mut self, introspection: Introspection) -> Self {
         self.introspection = Some(introspection);
         self
     }
 
-    /// Seconds that clocks may differ by, 60 by default.
+    /// Sets the number of seconds by which clocks may differ, 60 by default.
     #[must_use]
     pub fn clock_skew(mut self, seconds: u64) -> Self {
         self.clock_skew = seconds;
         self
     }
 
-    /// The issuers whose tokens are taken, for the metadata of the server.
+    /// The issuers whose tokens are accepted, for the metadata of the server.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         let trusted = self.issuers.iter().map(|it| it.trusted.issuer.as_str());
         let asked = self.introspection.iter().map(|it| it.issuer.as_str());
@@ -198,13 +201,13 @@ impl TokenVerifier {
         trusted.chain(asked.filter(is_new))
     }
 
-    /// What is known of a token without doing anything: most requests need no more.
+    /// Looks up a token that was found valid before. Most requests need no more.
     #[must_use]
     pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
         self.verified_hash(&WholeHash::of(token.expose().as_bytes()), now)
     }
 
-    /// The same for the token that a request bears, which is not copied.
+    /// Looks up the token of a request, like [`verified`](Self::verified), without copying it.
     #[must_use]
     pub fn verified_credentials(
         &self,
@@ -218,7 +221,7 @@ impl TokenVerifier {
         self.cache.read().valid(hash, now).cloned()
     }
 
-    /// Verifies a token. A signature that was not checked before takes up to half a millisecond.
+    /// Verifies a token. The check of a signature that was not checked before takes up to half a millisecond.
     pub fn verify(&self, token: &Secret, now: UnixTime) -> Verification {
         let hash = TokenHash::of(token.expose());
         if let Some(known) = self.known(&hash, now) {
@@ -258,14 +261,15 @@ impl TokenVerifier {
         Verification::Refused(Refusal::invalid(error))
     }
 
-    /// The issuer of a token, and its place in the list.
+    /// The issuer of a token, and its index in the list.
     fn issuer_of(&self, claims: &Claims) -> Option<(usize, &KnownIssuer)> {
         let name = claims.known().iss.as_deref()?;
         let mut issuers = self.issuers.iter().enumerate();
         issuers.find(|(_, it)| it.trusted.issuer == name)
     }
 
-    /// What needs no key is checked first: a token that is refused in any case fetches none.
+    /// Verifies a signed token. Everything that needs no key is checked first, so that a token that is refused in any case
+    /// causes no fetch.
     fn verify_signed(
         &self,
         (index, issuer): (usize, &KnownIssuer),
@@ -289,12 +293,12 @@ impl TokenVerifier {
             keys.keys(now)
                 .map(|(keys, fresh)| (Arc::clone(keys), fresh))
         };
-        // Under no lock: others would wait for each signature.
+        // No lock is held here: other threads would wait for each signature.
         let found = kept.as_ref().map(|(keys, is_fresh)| {
             let key = keys.verify(&jws).map(Jwk::thumbprint);
             (key, *is_fresh)
         });
-        // Old keys are good until there are new ones: one request fetches these, and the others go on.
+        // Stale keys are used until there are new ones: one caller fetches these, and the others continue.
         let is_missing = !matches!(found, Some((Ok(_) | Err(KeyError::Signature), true)));
         let refresh = if is_missing {
             issuer.keys.write().refresh(now)
@@ -317,7 +321,8 @@ impl TokenVerifier {
             (Some((Ok(key), _)), _) => {
                 let (token, until) = issuer.trusted.accept(claims, self.clock_skew);
                 let token = Arc::new(token);
-                // The key may have been withdrawn meanwhile, and with it what it has signed.
+                // The key may have been withdrawn in the meantime, and with it the tokens that it signed: those must not be
+                // cached.
                 let keys = issuer.keys.read();
                 if keys.are_current(kept.as_ref().map(|(keys, _)| keys), now) {
                     let mut cache = self.cache.write();
@@ -331,7 +336,7 @@ impl TokenVerifier {
                 Verification::Refused(Refusal::unavailable(error))
             }
             (Some((Err(KeyError::Unknown), _)), Refresh::TooEarly) => {
-                // The key may be new, and then the token is good.
+                // If the last fetch failed, the key may be a new one, and the token valid.
                 let failure = issuer.keys.read().failure();
                 failure.map_or_else(
                     || {
@@ -356,7 +361,7 @@ impl TokenVerifier {
         now: UnixTime,
     ) -> Verification {
         let mut asked = self.asked.lock();
-        // The answer may have come since the token was looked up.
+        // The response may have arrived since the token was looked up.
         if let Some(known) = self.known(&hash, now) {
             return known;
         }
@@ -364,7 +369,7 @@ impl TokenVerifier {
         if asked.get(&hash).is_some_and(is_under_way) {
             return Verification::Wait;
         }
-        // Anybody can send tokens that are none, as many as they like.
+        // Invalid tokens can come from anyone and in any number, so introspections of new tokens are bounded.
         let is_new = !self.cache.read().was_valid(&hash);
         if is_new && asked.len() >= MAX_INTROSPECTIONS {
             asked.retain(|_, since| is_under_way(since));
@@ -388,8 +393,8 @@ impl TokenVerifier {
         }
     }
 
-    /// Takes what has come of a request: the response, or a sentence that says why there is none. The body need not be
-    /// read beyond 1 MiB.
+    /// Takes the outcome of a request: the response, or a message that says why there is none. The body need not be read
+    /// beyond 1 MiB.
     pub fn fetched(&self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
         let outcome = outcome.map_err(AuthError::unavailable);
         match fetch.of {
@@ -421,7 +426,7 @@ impl TokenVerifier {
             introspection.read(&response, &self.audiences, self.clock_skew, now)
         });
         let mut asked = self.asked.lock();
-        // An answer that nobody waits for any more is an old one.
+        // A response that no caller waits for any more is outdated.
         if asked.remove(&hash).is_none() {
             return;
         }
@@ -435,8 +440,8 @@ impl TokenVerifier {
         }
     }
 
-    /// Refuses a token from now on, though it may be valid: where one's own program has learnt that it was revoked. Other
-    /// nodes know nothing of that.
+    /// Refuses a token from now on, though it may be valid, for programs that have learnt that it was revoked. Other nodes
+    /// are not told.
     pub fn forget(&self, token: &Secret, now: UnixTime) {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
@@ -452,7 +457,7 @@ impl TokenVerifier {
     }
 }
 
-/// An origin with a slash at its end, or without the one that it has.
+/// The other spelling of an origin: with a slash at its end, or without the one that it has.
 fn other_form(audience: &str) -> Option<String> {
     let url = url_rules::parse(audience, "audience").ok()?;
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
@@ -462,7 +467,7 @@ fn other_form(audience: &str) -> Option<String> {
     Some(without.map_or_else(|| format!("{audience}/"), str::to_owned))
 }
 
-/// Tokens are not shown, nor whose they are.
+/// Shows neither tokens nor their owners.
 impl fmt::Debug for TokenVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenVerifier")

@@ -31,7 +31,7 @@ pub struct TrustedIssuer {
 }
 
 impl TrustedIssuer {
-    /// The issuer as it stands in the `iss` of its tokens, letter by letter. Its keys are where its metadata say.
+    /// An issuer, letter by letter as in the `iss` of its tokens. Its keys are at the URL that its metadata names.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -43,45 +43,46 @@ impl TrustedIssuer {
         }
     }
 
-    /// Its keys are at that URL, which may lead anywhere. One that the issuer's metadata name must not lead into a network that
-    /// is not the issuer's.
+    /// Sets the URL of the issuer's keys, which may lead anywhere. A URL from the issuer's metadata, in contrast, must not
+    /// lead into a network that is not the issuer's.
     #[must_use]
     pub fn keys_at(mut self, jwks_uri: impl Into<String>) -> Self {
         self.source = KeySource::Url(jwks_uri.into());
         self
     }
 
-    /// Its keys are these, and do not change.
+    /// Sets the issuer's keys, which do not change.
     #[must_use]
     pub fn keys(mut self, keys: Jwks) -> Self {
         self.source = KeySource::Fixed(Arc::new(keys));
         self
     }
 
-    /// Takes its tokens for this audience as well, beside those for the URL of the server: some issuers name a resource as they
-    /// like. Tokens of other issuers are not taken for it.
+    /// Accepts the issuer's tokens for this audience, too, in addition to those for the URL of the server: some issuers use
+    /// their own names for a resource. Tokens of other issuers are not accepted for it.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
     }
 
-    /// Takes tokens signed by these algorithms alone, instead of by all that are supported.
+    /// Accepts only tokens that are signed by these algorithms, instead of by all that are supported.
     #[must_use]
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
     }
 
-    /// Takes tokens alone that say that they are access tokens (`typ` is `at+jwt`), as RFC 9068 has it. Many issuers write
-    /// `JWT`, or nothing, and are taken as well without this: what makes a token one for this server is its audience.
+    /// Accepts only tokens that are marked as access tokens (`typ` is `at+jwt`), as RFC 9068 requires. Many issuers write
+    /// `JWT` or no `typ`, and without this setting their tokens are accepted, too: the audience decides whether a token is
+    /// for this server.
     #[must_use]
     pub fn access_tokens_only(mut self) -> Self {
         self.access_tokens_only = true;
         self
     }
 
-    /// Checks all that needs no key.
+    /// Checks everything that needs no key.
     pub(super) fn check(
         &self,
         token: &Jws,
@@ -104,7 +105,7 @@ impl TrustedIssuer {
         expected.check(claims.known())
     }
 
-    /// What a token says whose signature was checked, and until when it is valid.
+    /// The token with these claims, whose signature was checked, and the time until which it is valid.
     pub(super) fn accept(&self, claims: Claims, clock_skew: u64) -> (VerifiedToken, UnixTime) {
         let expires = claims.known().exp.unwrap_or_default();
         let token = VerifiedToken::from_claims(&self.issuer, claims);

@@ -1,4 +1,4 @@
-//! Tokens that were found valid, and whom they stand for.
+//! Valid access tokens, and their owners.
 
 use std::{
     fmt,
@@ -12,7 +12,7 @@ use crate::{
     time::UnixTime,
 };
 
-/// An access token that was found valid: who has sent it, through which client, and what may be done with it.
+/// An access token that was found valid, with the user and the client that it was issued to and the scopes that it grants.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, UnixTime, server::VerifiedToken};
@@ -27,29 +27,29 @@ use crate::{
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct VerifiedToken {
-    /// Who has issued it.
+    /// The issuer of the token.
     pub issuer: String,
-    /// The user (`sub`), or whatever else it stands for.
+    /// The user (`sub`), or the other subject that the token represents.
     pub subject: Option<String>,
-    /// The client that it was given to.
+    /// The client to which the token was issued.
     pub client_id: Option<String>,
-    /// What it may be used for.
+    /// The scopes that the token grants.
     pub scopes: ScopeSet,
-    /// When it ends. Tokens that were introspected need not say.
+    /// The time at which the token expires. It may be absent for tokens that were introspected.
     pub expires: Option<UnixTime>,
-    /// Whether its issuer was asked, and may say something else the next time: a stream that is opened with it is not to last as
-    /// long as the token.
+    /// Whether the token was introspected, so that its issuer may give another answer the next time: a stream that is opened
+    /// with it must not last as long as the token.
     pub is_introspected: bool,
-    /// The thumbprint of the key that it is bound to: it is refused without a proof by that key.
+    /// The thumbprint of the key that the token is bound to: without a proof by that key it is refused.
     pub thumbprint: Option<String>,
-    /// What the things that are made with it belong to, where issuer, subject and client do not say it.
+    /// The owner of everything that is created with the token, if issuer, subject and client do not determine it.
     pub owner: Option<String>,
-    /// All that its issuer says of it; `None` where a verifier of one's own has made it.
+    /// All claims that the issuer makes about the token; `None` if a custom verifier created it.
     pub claims: Option<Claims>,
     shared_key: SharedKey,
 }
 
-/// The owner key, once it was asked for. A copy has none, since its fields may be changed.
+/// The owner key, cached on first use. A clone has none, since the fields of a clone may be changed.
 #[derive(Default)]
 struct SharedKey(OnceLock<Arc<str>>);
 
@@ -60,7 +60,7 @@ impl Clone for SharedKey {
 }
 
 impl VerifiedToken {
-    /// A token of that issuer, which stands for nobody yet: set its `subject` or `client_id`, or its `owner`.
+    /// A token of this issuer, which has no owner yet: set its `subject` or `client_id`, or its `owner`.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl VerifiedToken {
         }
     }
 
-    /// What the claims of a token say, or the answer to an introspection.
+    /// The token that the claims of a JSON Web Token or of an introspection response describe.
     pub(super) fn from_claims(issuer: &str, claims: Claims) -> Self {
         let known = claims.known();
         let client = [&known.client_id, &known.azp, &known.cid, &known.appid];
@@ -98,8 +98,8 @@ impl VerifiedToken {
         }
     }
 
-    /// Leaves the client out of what things belong to, for servers whose users register a new client with each login.
-    /// Tokens without a subject keep theirs.
+    /// Leaves the client out of the owner key, for servers whose users register a new client with each login. Tokens without
+    /// a subject keep their client in it.
     #[must_use]
     pub fn owned_without_client(mut self) -> Self {
         if let (None, Some(subject)) = (&self.owner, &self.subject) {
@@ -108,12 +108,12 @@ impl VerifiedToken {
         self
     }
 
-    /// What sessions, tasks, listens and caches belong to: issuer, subject and client, each with its length before it, so
-    /// that no two that differ are written alike.
+    /// The key of the owner of sessions, tasks, subscriptions and cache entries: `owner` if it is set, else issuer, subject
+    /// and client, each after its length, so that different owners never have the same key.
     ///
     /// # Errors
     ///
-    /// Where there is neither a subject nor a client: all such tokens would own the same things.
+    /// If there is neither an owner, a subject nor a client, since all such tokens would have the same owner.
     pub fn owner_key(&self) -> Result<String> {
         if let Some(owner) = &self.owner {
             return Ok(owner.clone());
@@ -127,11 +127,11 @@ impl VerifiedToken {
         Ok(key(&self.issuer, subject, client))
     }
 
-    /// The [owner key](Self::owner_key), made once for all who share the token.
+    /// The [owner key](Self::owner_key), made once for all that share the token.
     ///
     /// # Errors
     ///
-    /// Where there is neither a subject nor a client.
+    /// If there is neither an owner, a subject nor a client.
     pub fn shared_owner_key(self: &Arc<Self>) -> Result<Arc<str>> {
         if let Some(key) = self.shared_key.0.get() {
             return Ok(Arc::clone(key));
@@ -149,7 +149,7 @@ fn key(issuer: &str, subject: Option<&str>, client: Option<&str>) -> String {
     [part(Some(issuer)), part(subject), part(client)].join("|")
 }
 
-/// Names of people and what else the claims say are left out.
+/// Leaves out subject, client and claims, which may name people.
 impl fmt::Debug for VerifiedToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VerifiedToken")

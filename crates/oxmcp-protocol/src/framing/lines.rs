@@ -1,76 +1,77 @@
-//! Newline framing: bytes in, lines out by reference, within a bound.
+//! Newline framing: a decoder from bytes to borrowed lines of bounded length.
 
 use std::ops::Range;
 
-/// How much room a read gets at first, in bytes: enough for several ordinary messages.
+/// The initial room for a read, in bytes: enough for several ordinary messages.
 const SMALL_BUFFER: usize = 8 << 10;
-/// How much room a read gets where reads keep filling what they get: what a pipe of Linux holds.
+/// The room for a read if reads keep filling it, in bytes: the capacity of a Linux pipe.
 const LARGE_BUFFER: usize = 64 << 10;
-/// A read with less room than this is not worth its system call.
+/// The minimum room for a read, in bytes; less is not worth the system call.
 const MIN_SPARE: usize = 4 << 10;
-/// A buffer beyond this is freed at once when it is empty; a smaller one may serve the next large line as well.
+/// The capacity in bytes above which the buffer is freed as soon as it is empty; a smaller one may serve the next large
+/// line as well.
 const KEPT_CAPACITY: usize = 2 << 20;
-/// How much is kept of a line that is too long: enough to see whom it concerns.
+/// The number of bytes kept of a line that is too long: enough to see which message it is.
 const KEPT_OF_TOO_LONG: usize = 256;
-/// After how many reads the size of the buffer is compared with what it was used for.
+/// The number of reads after which the size of the buffer is compared with its use.
 const REVIEW_READS: u32 = 64;
 
 /// Splits a stream of bytes into lines.
 ///
-/// The caller reads into [`read_buffer`](Self::read_buffer), then takes lines by [`next`](Self::next) and [`line`](Self::line)
-/// until there are none, and calls [`finish`](Self::finish) at the end of the stream. Each byte is scanned once and
-/// moved at most once. Lines end with `\n` or `\r\n`; blank lines are passed over.
+/// The caller reads into [`read_buffer`](Self::read_buffer), then takes lines by [`next`](Self::next) and
+/// [`line`](Self::line) until there are none, and calls [`finish`](Self::finish) at the end of the stream. Each byte is
+/// scanned once and moved at most once. Lines end with `\n` or `\r\n`; blank lines are skipped.
 #[derive(Debug)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Where the line begins that was not yet taken.
+    /// The offset in `buffer` at which the first line begins that was not yet taken.
     start: usize,
-    /// Up to where that line is known to hold no newline.
+    /// The offset up to which that line is known to have no newline.
     scanned: usize,
-    /// The longest line, in bytes, without its line ending.
+    /// The maximum length of a line, in bytes, without its line ending.
     limit: usize,
     state: State,
     sizing: BufferSizing,
-    /// How the last line began that was too long.
+    /// The beginning of the last line that was too long.
     beginning: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
-    /// In a line longer than the limit: what comes is dropped up to the next newline.
+    /// Within a line longer than the limit: bytes are dropped up to the next newline.
     Skipping,
     /// The stream has ended; the rest of the buffer is the last line.
     Ended,
 }
 
-/// What was learnt about the size of reads.
+/// Statistics of reads, by which the buffer is sized.
 #[derive(Debug)]
 struct BufferSizing {
-    /// How much room the next read gets, at least.
+    /// The minimum room for the next read, in bytes.
     target: usize,
-    /// The length that the buffer had and the room it offered when the last read began.
+    /// The length of the buffer and its spare capacity when the last read began.
     offered: Option<(usize, usize)>,
-    /// The longest that the buffer was since the last review.
+    /// The maximum length of the buffer since the last review.
     peak: usize,
     reads: u32,
 }
 
-/// A line, or what became of it.
+/// A line, or the report that a line is too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum NextLine {
-    /// A line; [`Lines::line`] gives its bytes. It stands until the next call of [`Lines::read_buffer`].
+    /// A line; [`Lines::line`] returns its bytes. The range is valid until the next call of [`Lines::read_buffer`].
     Line(Range<usize>),
-    /// A line longer than the limit. It is reported once, as soon as it is known to be too long.
+    /// A line longer than the limit. It is reported once, as soon as its length is known to exceed the limit.
     TooLong,
 }
 
 impl Lines {
-    /// Lines of at most `limit` bytes.
+    /// A splitter for lines of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -89,9 +90,10 @@ impl Lines {
         }
     }
 
-    /// The buffer to append what was read to: its spare capacity is the room for the next read.
+    /// The buffer to which the caller appends the bytes that it reads; its spare capacity is the room for the next
+    /// read.
     pub fn read_buffer(&mut self) -> &mut Vec<u8> {
-        // A pending read asks again and again.
+        // A pending read calls this many times.
         if self.is_unchanged() {
             return &mut self.buffer;
         }
@@ -107,14 +109,14 @@ impl Lines {
         &mut self.buffer
     }
 
-    /// Takes the next line, if it is whole.
+    /// Takes the next line, if it is complete.
     #[inline]
     #[expect(
         clippy::should_implement_trait,
         reason = "what follows `None` depends on what is read next"
     )]
     pub fn next(&mut self) -> Option<NextLine> {
-        // Setting out to look costs more than seeing that there is nothing.
+        // The check for unscanned bytes is cheaper than the call of `find`.
         if self.scanned == self.buffer.len() && self.state == State::Reading {
             return None;
         }
@@ -138,26 +140,27 @@ impl Lines {
         }
     }
 
-    /// Whether nothing is left to be taken, and the last read got less than it had room for: so the stream had no more.
+    /// Whether no complete line is left, and the last read got fewer bytes than it had room for, so that the stream had
+    /// no more.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let had_no_more = |(length, room)| self.buffer.len() < length + room;
         self.scanned == self.buffer.len() && self.sizing.offered.is_some_and(had_no_more)
     }
 
-    /// The bytes of a line that was found, without its line ending.
+    /// The bytes of a line that [`next`](Self::next) returned, without its line ending.
     #[must_use]
     pub fn line(&self, line: Range<usize>) -> &[u8] {
         self.buffer.get(line).unwrap_or_default()
     }
 
-    /// How the line began that was found to be too long.
+    /// The beginning of the last line that was too long.
     #[must_use]
     pub fn beginning(&self) -> &[u8] {
         &self.beginning
     }
 
-    /// The stream has ended: what is left is a line, though no newline follows.
+    /// Marks the end of the stream: the bytes that are left are a line although no newline follows.
     pub fn finish(&mut self) {
         if self.state == State::Skipping {
             self.drop_all();
@@ -165,7 +168,7 @@ impl Lines {
         self.state = State::Ended;
     }
 
-    /// What to make of the bytes after the last newline.
+    /// Handles the bytes after the last newline.
     fn rest(&mut self) -> Option<NextLine> {
         let rest = self.start..self.buffer.len();
         self.scanned = rest.end;
@@ -189,7 +192,7 @@ impl Lines {
         }
     }
 
-    /// What a whole line is: too long, blank (nothing), or a line.
+    /// Classifies a complete line: too long, blank (`None`), or a line.
     fn judge(&mut self, mut line: Range<usize>) -> Option<NextLine> {
         if self.line(line.clone()).last() == Some(&b'\r') {
             line.end -= 1;
@@ -214,7 +217,7 @@ impl Lines {
         self.scanned = 0;
     }
 
-    /// Whether room was offered, and neither used nor taken away since.
+    /// Whether room was offered for a read, and the buffer has not changed since.
     fn is_unchanged(&self) -> bool {
         let now = (
             self.buffer.len(),
@@ -223,7 +226,7 @@ impl Lines {
         self.start == 0 && self.sizing.offered == Some(now)
     }
 
-    /// Gives reads more room where the last one took all that it got.
+    /// Gives reads more room if the last one filled all of its room.
     fn learn(&mut self) {
         let Some((length, room)) = self.sizing.offered.take() else {
             return;
@@ -235,8 +238,8 @@ impl Lines {
         self.sizing.reads += 1;
     }
 
-    /// Moves the line that is not yet whole to the front. This happens once per line at most, since it begins there
-    /// ever after.
+    /// Moves the incomplete line to the front of the buffer. This happens at most once per line, since the line begins
+    /// there from then on.
     fn compact(&mut self) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -245,7 +248,7 @@ impl Lines {
         }
     }
 
-    /// Gives memory back that is not needed any more.
+    /// Frees memory that is no longer needed.
     fn review(&mut self) {
         if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
             self.buffer = Vec::new();
@@ -260,7 +263,7 @@ impl Lines {
         }
     }
 
-    /// Doubles the buffer, but goes no further than the longest line needs.
+    /// Doubles the buffer, up to the size that the longest line needs.
     fn grow(&mut self) {
         let longest = self.limit.saturating_add(LARGE_BUFFER);
         let least = self.buffer.len() + MIN_SPARE;
@@ -280,7 +283,7 @@ mod tests {
 
     const TOO_LONG: &str = "<too long>";
 
-    /// What comes out when `input` arrives in chunks of these sizes, over and over.
+    /// The lines of `input` when it arrives in chunks of the sizes `chunks`, which repeat.
     fn split(input: &[u8], limit: usize, chunks: &[usize]) -> Vec<String> {
         let mut lines = Lines::new(limit);
         let mut found = Vec::new();
@@ -308,7 +311,7 @@ mod tests {
         }
     }
 
-    /// The same, said as simply as possible.
+    /// The simplest implementation that gives the same lines.
     fn model(input: &[u8], limit: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for line in input.split(|byte| *byte == b'\n') {
@@ -432,7 +435,7 @@ mod tests {
         );
     }
 
-    /// Text that is full of the bytes that matter.
+    /// Random text with many newlines and carriage returns.
     fn text() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             3 => Just(b"\n".to_vec()),

@@ -1,4 +1,4 @@
-//! Framings: messages cut out of streams of bytes, as pure functions within a bound.
+//! Framings: decoders from byte streams to messages of bounded length, without I/O.
 //!
 //! | | |
 //! |---|---|

@@ -1,64 +1,65 @@
-//! Event streams: a decoder from chunks to events, and an encoder, within a bound.
+//! Server-sent events: a decoder from chunks to events of bounded length, and an encoder.
 
 use std::{fmt, mem, time::Duration};
 
-/// What a stream may begin with, without any meaning.
+/// The byte order mark that may begin a stream and is ignored.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How much longer than its value a line can be.
+/// The length of the longest field name with its separator, in bytes.
 const LONGEST_FIELD: usize = b"data: ".len();
-/// A buffer beyond this is freed as soon as it is empty; a smaller one serves the next event as well.
+/// The capacity in bytes above which a buffer is freed as soon as it is empty; a smaller one serves the next event as
+/// well.
 const KEPT_CAPACITY: usize = 64 << 10;
 
-/// Reads an event stream, exactly as the
+/// Decodes an event stream, exactly as the
 /// [standard](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation) says.
 ///
-/// The caller hands each chunk to [`next`](Self::next) until there is nothing more in it. An event that is not whole at the
-/// end of the stream is no event. What is read is kept as it came; text that is no UTF-8 is the reader's to refuse.
+/// The caller passes each chunk to [`next`](Self::next) until nothing is left of it. An event that is incomplete at the
+/// end of the stream is dropped. Data is returned as it was received; the caller must refuse data that is not UTF-8.
 #[derive(Debug)]
 pub struct EventDecoder {
-    /// The line that is not yet whole, where chunks have cut it.
+    /// The beginning of an incomplete line, if chunks have split it.
     line: Vec<u8>,
-    /// What the event says so far.
+    /// The data of the current event so far.
     data: Vec<u8>,
-    /// Whether the event says anything; it may be the empty text.
+    /// Whether the current event has data, which may be empty.
     has_data: bool,
     name: String,
-    /// The last id that the stream has named with a whole event.
+    /// The last id of the stream, as of the last complete event.
     id: String,
-    /// The id that stands in this event, which may break off yet.
+    /// The id in the current event, which takes effect only when the event is complete.
     next_id: String,
     has_id: bool,
-    /// How many bytes an event may say.
+    /// The maximum length of the data of an event, in bytes.
     limit: usize,
     place: Place,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// In the first line.
+    /// In the first line of the stream.
     Beginning,
-    /// In another.
+    /// In a later line.
     Within,
-    /// Behind a `\r`, with which a `\n` would be one line ending.
+    /// After a `\r`; a `\n` that follows belongs to the same line ending.
     BehindReturn,
-    /// The last event was handed out; what it was made of goes when the caller asks for more.
+    /// After an event that was handed out; its buffers are cleared at the next call.
     BehindEvent { after_return: bool },
-    /// Behind a line or an event beyond the limit.
+    /// After a line or an event beyond the limit.
     Broken,
 }
 
-/// What a stream has said.
+/// An item of an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum StreamItem<'a> {
-    /// An event, whole.
+    /// A complete event.
     Event(Event<'a>),
-    /// An id without data: nothing has happened, but this is from where to go on.
+    /// An id without data: there is no event, but resumption starts after this id from now on.
     Id(&'a str),
-    /// How long to wait before opening another connection.
+    /// The reconnection time: how long a client waits before it connects again.
     Retry(Duration),
 }
 
@@ -69,23 +70,23 @@ pub enum StreamItem<'a> {
     reason = "the standard that it follows is final"
 )]
 pub struct Event<'a> {
-    /// What kind of event it is: `message` where the stream does not say.
+    /// The type of the event: `message` if the stream names none.
     pub name: &'a str,
-    /// The last id that the stream has named, with this event or before it. Empty where there was none, or where the
-    /// stream took it back.
+    /// The last id of the stream, set by this event or by an earlier one. Empty if there was none, or if the stream has
+    /// reset it.
     pub id: &'a str,
-    /// What it says. It is empty where all that it brings is an id.
+    /// The data of the event. It is empty if the event brings nothing but an id.
     pub data: &'a [u8],
 }
 
-/// The stream has a line or an event that is longer than allowed. Nothing more can be read from it.
+/// The stream has a line or an event that is longer than the limit. Nothing more can be read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "the standard that it follows is final"
 )]
 pub struct EventTooLong {
-    /// How many bytes an event may have.
+    /// The maximum length of an event, in bytes.
     pub limit: usize,
 }
 
@@ -102,7 +103,7 @@ impl fmt::Display for EventTooLong {
 impl std::error::Error for EventTooLong {}
 
 impl EventDecoder {
-    /// Reads events of at most `limit` bytes of data.
+    /// A decoder for events of at most `limit` bytes of data.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -118,23 +119,24 @@ impl EventDecoder {
         }
     }
 
-    /// Goes on reading, for a stream that goes on after one that broke off: its last id.
+    /// Sets the last id, for a stream that resumes one that broke off.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// The last id that the stream has named with an event, or by itself. Empty where there was none.
+    /// The last id that the stream has set, with an event or alone. Empty if there was none.
     #[cfg(test)]
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Takes the next thing that the chunk holds, and what was read off its front. `None` where all of the chunk was read.
+    /// Takes the next item of the chunk, and removes the bytes read from the front of the chunk. `None` if all of the
+    /// chunk was read.
     ///
     /// # Errors
-    /// [`EventTooLong`], from then on for ever.
+    /// [`EventTooLong`]; then all later calls return it, too.
     pub fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<StreamItem<'_>>, EventTooLong> {
         self.forget_event();
         let broken = EventTooLong { limit: self.limit };
@@ -171,7 +173,7 @@ impl EventDecoder {
         }
     }
 
-    /// Reads one line, where the chunk ends one.
+    /// Reads one line, if the chunk completes one.
     fn next_line(&mut self, chunk: &mut &[u8]) -> Result<Option<LineMeaning>, TooLong> {
         if self.place == Place::BehindReturn && !chunk.is_empty() {
             *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
@@ -190,7 +192,8 @@ impl EventDecoder {
             self.take(line)
         } else {
             self.keep(line)?;
-            // Taken out while it is read, and put back for the next one: the room is allocated once.
+            // The buffer is taken out while the line is read, and put back for the next one, so that it is allocated
+            // only once.
             let mut line = mem::take(&mut self.line);
             let found = self.take(&line);
             line.clear();
@@ -209,14 +212,14 @@ impl EventDecoder {
         Ok(Some(found))
     }
 
-    /// Keeps the part of a line that the next chunk goes on with.
+    /// Keeps the beginning of a line that the next chunk continues.
     fn keep(&mut self, part: &[u8]) -> Result<(), TooLong> {
         self.check(part)?;
         self.line.extend_from_slice(part);
         Ok(())
     }
 
-    /// Whether the line, with this part of it, is within the bound.
+    /// Checks that the line, with the part that is to be added, is within the limit.
     fn check(&self, part: &[u8]) -> Result<(), TooLong> {
         let mark = if self.place == Place::Beginning {
             BYTE_ORDER_MARK.len()
@@ -230,7 +233,7 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// Takes a whole line.
+    /// Interprets a complete line.
     fn take(&mut self, mut line: &[u8]) -> Result<LineMeaning, TooLong> {
         if self.place == Place::Beginning {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -258,7 +261,7 @@ impl EventDecoder {
                 self.has_id = true;
             }
             b"retry" => return Ok(digits(value).map_or(LineMeaning::Nothing, LineMeaning::Retry)),
-            // Unknown fields, and comments, which have no name.
+            // Unknown fields and comments (whose field name is empty) are ignored.
             _ => {}
         }
         Ok(LineMeaning::Nothing)
@@ -277,7 +280,7 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// An empty line ends the event, if there is one.
+    /// Handles an empty line, which ends the event if there is one.
     fn end_event(&mut self) -> LineMeaning {
         if self.has_id {
             mem::swap(&mut self.id, &mut self.next_id);
@@ -289,7 +292,7 @@ impl EventDecoder {
         LineMeaning::Nothing
     }
 
-    /// Lets go of the event that was handed out.
+    /// Clears the event that was handed out.
     fn forget_event(&mut self) {
         let Place::BehindEvent { after_return } = self.place else {
             return;
@@ -308,11 +311,11 @@ impl EventDecoder {
     }
 }
 
-/// What a line was good for.
+/// The effect of a line.
 enum LineMeaning {
     Nothing,
     Retry(u64),
-    /// The end of an event, or of what brings an id.
+    /// The end of an event, or of a block that only sets the id.
     End,
 }
 
@@ -323,7 +326,7 @@ fn set(text: &mut String, value: &[u8]) {
     text.push_str(&String::from_utf8_lossy(value));
 }
 
-/// The number that is written here, or the largest that there is. `None` where anything but digits is in it.
+/// Parses a number, saturating at the maximum. `None` if there is anything but digits, or nothing.
 fn digits(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -334,29 +337,29 @@ fn digits(value: &[u8]) -> Option<u64> {
     }))
 }
 
-/// An event on its way out.
+/// An event to be written.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "the standard that it follows is final"
 )]
 pub struct OutgoingEvent<'a> {
-    /// What a reader that lost its connection names, to go on after this event.
+    /// The id that a client sends after a lost connection to resume after this event.
     pub id: Option<&'a str>,
-    /// What kind of event it is; `message` where none is named.
+    /// The type of the event; `message` if it is `None`.
     pub name: Option<&'a str>,
-    /// How long a reader that lost its connection waits before it opens another.
+    /// The reconnection time: how long a client waits after a lost connection before it connects again.
     pub retry: Option<Duration>,
-    /// What it says, without the newline that our messages end with. Where line breaks are in it they arrive as `\n`, whatever
-    /// they were. It may be empty: an event that only brings an id is written so.
+    /// The data of the event, without the newline that ends each of our messages. Line breaks in it arrive as `\n`,
+    /// whichever kind they are. It may be empty: an event that only brings an id is written with empty data.
     pub data: &'a [u8],
 }
 
 impl OutgoingEvent<'_> {
-    /// How much room is made for what is around the data.
+    /// The capacity reserved for the fields around the data, in bytes.
     pub const ROOM: usize = 64;
 
-    /// Appends the event. One without line breaks in its data, as every message is, takes one line of data.
+    /// Appends the event. Data without line breaks, as that of every message, takes one line.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.data.len() + Self::ROOM);
         if let Some(name) = self.name {
@@ -374,13 +377,13 @@ impl OutgoingEvent<'_> {
     }
 }
 
-/// Appends a comment, which readers pass over: it shows that the stream is alive.
+/// Appends a comment, which clients ignore: it keeps the stream alive.
 pub fn write_comment(out: &mut Vec<u8>, text: &str) {
     write_lines(out, b": ", text.as_bytes());
     out.push(b'\n');
 }
 
-/// Appends a line whose value has none of what would end it, or make readers ignore it.
+/// Appends a field without the bytes of its value that would end the line or make clients ignore the field.
 fn write_field(out: &mut Vec<u8>, name: &[u8], value: &str) {
     out.extend_from_slice(name);
     let bytes = value.bytes();
@@ -388,7 +391,7 @@ fn write_field(out: &mut Vec<u8>, name: &[u8], value: &str) {
     out.push(b'\n');
 }
 
-/// Appends a line for each line of `text`, all with the same beginning.
+/// Appends one line for each line of `text`, each with the prefix `beginning`.
 fn write_lines(out: &mut Vec<u8>, beginning: &[u8], mut text: &[u8]) {
     loop {
         out.extend_from_slice(beginning);

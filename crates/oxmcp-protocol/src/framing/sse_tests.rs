@@ -6,7 +6,7 @@ use proptest::{collection, prelude::*, sample};
 
 use super::sse::*;
 
-/// What a stream has said, as something that can be kept.
+/// An item of a stream as an owned value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Event(String, String, String),
@@ -23,7 +23,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What comes out when `stream` arrives in chunks of these sizes, over and over.
+/// The items of `stream` when it arrives in chunks of the sizes `sizes`, which repeat.
 fn read(stream: &[u8], limit: usize, sizes: &[usize]) -> Vec<Said> {
     let mut decoder = EventDecoder::new(limit);
     let mut said = Vec::new();
@@ -59,7 +59,7 @@ fn all(stream: &str) -> Vec<Said> {
     read(stream.as_bytes(), usize::MAX, &[usize::MAX])
 }
 
-/// The standard, sentence by sentence, for streams without a bound.
+/// The algorithm of the standard, step by step, for streams without a limit.
 fn model(stream: &[u8]) -> Vec<Said> {
     let text = lossy(stream);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -96,7 +96,7 @@ fn model(stream: &[u8]) -> Vec<Said> {
     said
 }
 
-/// Bytes that are full of what matters.
+/// Random bytes with many line endings and field names.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => sample::select(vec!["\n", "\r", "\r\n", "\n\n"]),
@@ -129,7 +129,7 @@ proptest! {
         let whole = read(&stream, limit, &[usize::MAX]);
         prop_assert_eq!(&read(&stream, limit, &sizes), &whole);
         for said in &whole {
-            // What is no UTF-8 is longer where it is shown.
+            // Bytes that are not UTF-8 become longer when they are displayed.
             let long = |data: &str| !data.contains('\u{fffd}') && data.len() > limit;
             prop_assert!(!matches!(said, Said::Event(_, _, data) if long(data)));
         }

@@ -6,13 +6,13 @@ use std::{collections::HashSet, mem::size_of};
 
 use oxmcp_json::{Text, pointer_token};
 
-/// The member of a property's schema that names its header.
+/// The keyword in the schema of a property that names its header.
 const ANNOTATION: &str = "x-mcp-header";
 
-/// Why a tool that asks for too much cannot be used.
+/// The error for a tool whose annotations take more memory than allowed.
 pub(super) const TOO_MUCH: &str =
     "it wants more repeated than `ClientLimits::max_mirrored_bytes` allows";
-/// How many characters of a pointer are told.
+/// The maximum number of characters of a pointer in an error message.
 const MAX_POINTER: usize = 200;
 
 /// Keywords that hold one schema.
@@ -32,7 +32,7 @@ const ONE: &[&str] = &[
 ];
 /// Keywords that hold a list of schemas.
 const LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-/// Keywords that hold schemas by name. `properties`, which does too, has rules of its own.
+/// Keywords that hold schemas by name. `properties`, which also does, is handled separately.
 const NAMED: &[&str] = &[
     "$defs",
     "definitions",
@@ -41,16 +41,16 @@ const NAMED: &[&str] = &[
     "patternProperties",
 ];
 
-/// A property with a header.
+/// A property whose schema has an `x-mcp-header` annotation.
 #[derive(Debug)]
 pub(super) struct Annotation {
-    /// The names that lead to it from the arguments.
+    /// The path of property names from the arguments to the property.
     pub(super) path: Box<[Box<str>]>,
-    /// The name of its header, behind `Mcp-Param-`.
+    /// The name of its header, without the prefix `Mcp-Param-`.
     pub(super) name: String,
 }
 
-/// How many bytes it takes to keep a property with a header in mind: what it is made of, and the names on its way.
+/// The memory that an annotation takes, in bytes: the struct and the names of its path.
 pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
     let way = path
         .iter()
@@ -59,13 +59,14 @@ pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
     size_of::<Annotation>() + name.len() + way
 }
 
-/// All annotations of a schema, which may take so many bytes together.
+/// Finds all annotations of a schema. Together they may take at most `max_bytes` of memory.
 ///
 /// # Errors
-/// Why one is not allowed, with a pointer to its schema; or that they take more.
+/// The reason why an annotation is not allowed, with a pointer to its schema; or the annotations take more than
+/// `max_bytes`.
 pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>, String> {
     let text = schema.get();
-    // Few schemas have one; in a name that is escaped it could hide.
+    // Few schemas have annotations; a keyword with escapes could be one, too.
     if !text.contains(ANNOTATION) && !text.contains('\\') {
         return Ok(Vec::new());
     }
@@ -81,14 +82,15 @@ pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>
 }
 
 struct Search {
-    /// Where in the schema the search is.
+    /// The position of the search in the schema.
     pointer: String,
-    /// Where in the arguments that is; `None` where it is in no certain place.
+    /// The matching path in the arguments; `None` if the schema applies to no definite place.
     path: Option<Vec<Box<str>>>,
     found: Vec<Annotation>,
-    /// The names that are taken, in lower case.
+    /// The header names already used, in lower case.
     taken: HashSet<String>,
-    /// How many bytes may still be kept. A name near the root is on the way to all below it, and each keeps a copy.
+    /// The number of bytes that annotations may still take. Each property keeps a copy of all names of its path, so a
+    /// name near the root is counted for every property below it.
     bytes_left: usize,
 }
 
@@ -107,7 +109,7 @@ impl Search {
         Ok(())
     }
 
-    /// The properties of an object: the only way to an annotation.
+    /// Searches `properties`, the only keyword below which annotations are allowed.
     fn properties(&mut self, properties: Text<'_>) -> Result<(), String> {
         for (name, schema) in properties.members() {
             let Some(name) = name.as_str() else { continue };
@@ -122,7 +124,7 @@ impl Search {
         Ok(())
     }
 
-    /// Any other keyword: no annotation may stand below it.
+    /// Searches any other keyword: annotations below it are errors.
     fn keyword(&mut self, key: &str, value: Text<'_>) -> Result<(), String> {
         let path = self.path.take();
         if ONE.contains(&key) {
@@ -154,7 +156,7 @@ impl Search {
         Ok(())
     }
 
-    /// Takes the annotation of one schema.
+    /// Records the annotation of one schema, if it has one.
     fn annotation(&mut self, schema: Text<'_>) -> Result<(), String> {
         let mut annotations = schema
             .members()
@@ -201,7 +203,7 @@ impl Search {
         Ok(())
     }
 
-    /// A string, an integer or a boolean, or one of these or null.
+    /// Checks that the type is string, integer or boolean, or a list of one of these and null.
     fn check_type(&self, schema: Text<'_>) -> Result<(), String> {
         let is_scalar = |kind: &Text<'_>| {
             let kinds = ["string", "integer", "boolean"];
@@ -234,7 +236,7 @@ impl Search {
     }
 }
 
-/// Whether the names of headers can have it.
+/// Whether header names may contain the character.
 /// See [tokens](https://datatracker.ietf.org/doc/html/rfc9110#section-5.6.2).
 fn is_token(char: char) -> bool {
     char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char)

@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | `names` | the headers of the protocol |
-//! | `value` | values as headers have them: text, or base64 where text would not survive |
+//! | `value` | header values: plain text, or base64 if plain text would not arrive unchanged |
 //! | `annotation` | `x-mcp-header` in the schema of a tool's input |
 //! | `params` | [`ParamHeaders`]: the arguments that a client repeats and a server checks |
 

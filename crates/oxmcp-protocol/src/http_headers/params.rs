@@ -1,4 +1,4 @@
-//! Headers that repeat arguments of a tool: those that a client sends, and the check of a server.
+//! Headers that repeat arguments of a tool: written by clients, and checked by servers.
 //!
 //! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
 
@@ -12,19 +12,19 @@ use crate::http_headers::{
     value::{Scalar, decode, encode, integer},
 };
 
-/// Which arguments of a tool are repeated in which headers, found out once.
+/// The arguments of a tool that are repeated in headers, with the names of these headers. It is computed once per tool.
 #[derive(Clone, Debug, Default)]
 pub struct ParamHeaders(pub(super) Box<[Param]>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Param {
-    /// The names that lead to the argument.
+    /// The path of property names to the argument.
     path: Box<[Box<str>]>,
     /// The name of the header, in lower case.
     pub(super) header: Box<str>,
 }
 
-/// Headers and body do not say the same.
+/// The error that headers and body of a request differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch(String);
 
@@ -37,13 +37,14 @@ impl fmt::Display for Mismatch {
 impl std::error::Error for Mismatch {}
 
 impl ParamHeaders {
-    /// What is said of a tool that asks for more than may be kept.
+    /// The error message for a tool whose headers take more memory than allowed.
     pub const TOO_MUCH: &str = annotation::TOO_MUCH;
 
-    /// Those that the schema of a tool's input asks for, which may take so many bytes.
+    /// The headers that the input schema of a tool asks for. Together they may take at most `max_bytes` of memory.
     ///
     /// # Errors
-    /// What is wrong with an `x-mcp-header`, and where it stands; or that they take more. Clients leave such a tool out.
+    /// The reason why an `x-mcp-header` is invalid, with its position; or the headers take more than `max_bytes`.
+    /// Clients leave such a tool out.
     pub fn of(schema: Text<'_>, max_bytes: usize) -> Result<Self, String> {
         let found = annotation::find(schema, max_bytes)?;
         let params = found.into_iter().map(|Annotation { path, name }| {
@@ -62,7 +63,7 @@ impl ParamHeaders {
         self.0.is_empty()
     }
 
-    /// How many bytes they take.
+    /// The memory that the headers take, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let params = self.0.iter();
@@ -73,7 +74,7 @@ impl ParamHeaders {
 }
 
 impl Param {
-    /// The argument that is repeated.
+    /// The argument that the header repeats.
     pub(super) fn of<'a>(&self, arguments: Text<'a>) -> Result<Scalar<'a>, Mismatch> {
         let mut value = arguments;
         for name in &self.path {
@@ -104,7 +105,7 @@ impl Param {
 }
 
 impl Scalar<'_> {
-    /// The value of the header that repeats it. `None` where there is nothing to repeat.
+    /// The value of the header for this argument. `None` if there is nothing to repeat.
     fn header(&self) -> Option<String> {
         match self {
             Self::String(text) => Some(encode(text).into_owned()),
@@ -116,11 +117,11 @@ impl Scalar<'_> {
 }
 
 impl ParamHeaders {
-    /// The headers of a call, each with its value, which is fit to be sent.
+    /// The headers of a call, each with its value, already encoded.
     ///
     /// # Errors
-    /// Where an argument cannot be repeated: it is an integer that not every reader takes for itself, or can be read in two
-    /// ways. Every server would refuse it.
+    /// If an argument cannot be repeated: it is an integer that some readers round, or it is ambiguous because a name
+    /// occurs twice. Every server would refuse it.
     pub fn for_arguments(&self, arguments: Text<'_>) -> Result<Vec<(&str, String)>, Mismatch> {
         let mut headers = Vec::new();
         for param in &self.0 {
@@ -133,23 +134,23 @@ impl ParamHeaders {
     }
 }
 
-/// What a request has under the name of a header.
+/// The occurrence of a header in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum ReceivedHeader<'a> {
-    /// It is not there.
+    /// The header is absent.
     Nothing,
-    /// It is there once.
+    /// The header occurs once.
     Value(&'a [u8]),
-    /// The header stands there more than once.
+    /// The header occurs more than once.
     Several,
 }
 
 impl Scalar<'_> {
-    /// Whether the text that a header stands for is this.
+    /// Whether the decoded header value `header` stands for this argument.
     fn is(&self, header: &str) -> bool {
         match self {
             Self::String(text) => text == header,
@@ -161,11 +162,10 @@ impl Scalar<'_> {
 }
 
 impl ParamHeaders {
-    /// Whether the headers of a call repeat its arguments. `header` looks one up by its name, which is in lower
-    /// case.
+    /// Checks that the headers of a call repeat its arguments. `header` looks up a header by its name in lower case.
     ///
     /// # Errors
-    /// What the headers say and the body does not, or the other way round.
+    /// The first difference between headers and arguments.
     pub fn check<'h>(
         &self,
         arguments: Text<'_>,
@@ -184,7 +184,7 @@ impl Param {
             (ReceivedHeader::Several, _) => {
                 return Err(self.mismatch("has its header more than once"));
             }
-            // What is neither is not what the schema asks for, and the validation of the arguments says so.
+            // An argument of any other type violates the schema, and the validation of the arguments reports it.
             (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
             (ReceivedHeader::Nothing, _) => {
                 return Err(self.mismatch("is missing from the headers"));

@@ -1,4 +1,4 @@
-//! Tests of headers: values, annotations, and what a server accepts of a client.
+//! Tests of headers: values, annotations, and a server's check of a client's headers.
 
 use oxmcp_json::Text;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn one(kind: &str) -> ParamHeaders {
         .unwrap()
 }
 
-/// The header that a client sends, if it sends one.
+/// The header that a client sends, if any.
 fn sent(tool: &ParamHeaders, arguments: &str) -> Result<Option<String>, Mismatch> {
     let mut sent = tool.for_arguments(Text::checked(arguments))?;
     assert!(sent.len() <= 1);
@@ -186,10 +186,10 @@ fn values_are_held_against_headers() {
         (r#"{"a":true}"#, Some("true"), true),
         (r#"{"a":true}"#, Some("True"), false),
         (r#"{"a":"42"}"#, Some("42.0"), false),
-        // What no header can repeat is refused by the validation of the arguments.
+        // An argument that no header can repeat is refused by the validation of the arguments.
         (r#"{"a":{}}"#, None, true),
         (r#"{"a":[1]}"#, Some("1"), false),
-        // What can be read in two ways.
+        // Ambiguous arguments.
         (r#"{"a":"x","a":"y"}"#, Some("x"), false),
         (r#"{"a":"x","\u0061":"y"}"#, Some("y"), false),
     ];
@@ -245,7 +245,7 @@ fn properties_of_properties_have_headers() {
     }
 }
 
-/// Fails where the schema is not refused for this reason, naming this place.
+/// Panics if the schema is not refused with this reason at this pointer.
 #[track_caller]
 fn refused(schema: &Value, reason: &str, pointer: &str) {
     let error = headers(schema).unwrap_err();
@@ -339,7 +339,8 @@ fn only_what_is_reached_by_properties_has_headers() {
     }
 }
 
-/// Each keeps a copy of all names on its way: the whole would be the square of the schema.
+/// Each annotation keeps a copy of all names of its path: the total could grow with the square of
+/// the schema's size.
 #[test]
 fn what_annotations_take_is_counted_before_it_is_taken() {
     let deep = "n".repeat(1 << 16);
@@ -353,7 +354,7 @@ fn what_annotations_take_is_counted_before_it_is_taken() {
     let schema = json!({"properties": {deep: {"properties": many}}});
     let error = headers(&schema).unwrap_err();
     assert!(error.contains("wants more repeated"), "{error}");
-    // Names that are empty have places, too.
+    // Empty names take memory, too.
     let mut way = json!({"properties": many});
     for _ in 0..40 {
         way = json!({"properties": {"": way}});
@@ -362,7 +363,7 @@ fn what_annotations_take_is_counted_before_it_is_taken() {
     assert!(error.contains("wants more repeated"), "{error}");
 }
 
-/// That each is compared with all before it would be seen.
+/// A quadratic search would be noticeably slow.
 #[test]
 fn a_great_many_annotations_are_found_at_once() {
     let inner = |index: usize| {

@@ -1,4 +1,4 @@
-//! Header values: any text as the value of a header and back, and the scalars that can be repeated in one.
+//! Header values: encoding of any text as a header value and decoding, and the scalars that headers can repeat.
 //!
 //! See [value encoding](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding).
 
@@ -9,7 +9,7 @@ use oxmcp_json::Text;
 
 use crate::http_headers::names::{CLOSE, OPEN};
 
-/// The value of a header that stands for a text. It is the text itself wherever that survives the way.
+/// Encodes a text as a header value. It stays as it is if it arrives unchanged; otherwise it is written as base64.
 #[must_use]
 pub fn encode(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
@@ -18,8 +18,8 @@ pub fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{OPEN}{}{CLOSE}", BASE64_STANDARD.encode(text)))
 }
 
-/// Whether a text arrives as it is: visible, without spaces at its ends, which are cut off on the way, and not to be taken
-/// for an encoded one.
+/// Whether a text arrives unchanged: it consists of visible ASCII and spaces, has no spaces at its ends, which
+/// recipients trim, and does not look encoded.
 fn is_plain(text: &str) -> bool {
     let is_visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let is_cut_off = text.starts_with(' ') || text.ends_with(' ');
@@ -27,10 +27,10 @@ fn is_plain(text: &str) -> bool {
     is_visible && !is_cut_off && !looks_encoded
 }
 
-/// The text that the value of a header stands for. Spaces and tabs around it are not part of it.
+/// Decodes a header value. Spaces and tabs around it are not part of it.
 ///
 /// # Errors
-/// Where the value holds what no header may hold, or is encoded wrongly.
+/// If the value contains bytes that are not allowed in headers, or its encoding is invalid.
 pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
     let legal = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
     if !value.iter().all(legal) {
@@ -50,18 +50,18 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
     Ok(Cow::Owned(text))
 }
 
-/// Why the value of a header stands for nothing.
+/// Reason why a header value cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum HeaderValueError {
-    /// A byte that no header may have.
+    /// A byte that is not allowed in header values.
     Characters,
-    /// Base64 that is none.
+    /// Invalid base64.
     Base64,
-    /// Base64 of what is no text.
+    /// Base64 of bytes that are not UTF-8.
     Utf8,
 }
 
@@ -77,21 +77,21 @@ impl fmt::Display for HeaderValueError {
     }
 }
 
-/// The largest integer that every reader of JSON takes for itself.
+/// The largest integer that every JSON reader represents exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
 
-/// An argument, as far as headers go.
+/// An argument, as far as headers can repeat it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Scalar<'a> {
-    /// There is none; null is as good as none.
+    /// The argument is absent or null.
     Absent,
     String(Cow<'a, str>),
     Integer(i64),
     /// `true`, `false`, and numbers that are not integers.
     Word(&'a str),
-    /// An integer that some reader would take for another.
+    /// An integer that some JSON readers would round.
     Unsafe,
-    /// An object, an array, or what is no text in truth.
+    /// An object, an array, or a string that is not valid Unicode.
     Other,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// The integer that is written here, where it is one that every reader takes for itself.
+/// Parses an integer that every JSON reader represents exactly.
 pub(super) fn integer(text: &str) -> Option<i64> {
     match Decimal::read(text)?.integer()? {
         Integer::Safe(number) => Some(number),
@@ -120,7 +120,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     }
 }
 
-/// A number as JSON writes it.
+/// A number in the syntax of JSON.
 struct Decimal<'a> {
     negative: bool,
     integer: &'a str,
@@ -160,12 +160,13 @@ impl<'a> Decimal<'a> {
     fn exponent(text: &str) -> Option<i32> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         digits(unsigned)?;
-        // A number that needs more is nought or far too large, whatever stands before it: both show all the same.
+        // A number with a larger exponent is zero or far too large, whatever its digits are; the capped exponent shows
+        // that as well.
         let size = unsigned.parse().unwrap_or(i32::MAX / 2).min(i32::MAX / 2);
         Some(if text.starts_with('-') { -size } else { size })
     }
 
-    /// The integer that it is. `None` where it is none.
+    /// The integer value of the number. `None` if it is none.
     fn integer(self) -> Option<Integer> {
         let digits = format!("{}{}", self.integer, self.fraction);
         let fraction = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX / 2);
@@ -184,7 +185,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// The text, where it is made of digits alone.
+/// Returns the text if it consists of digits alone.
 fn digits(text: &str) -> Option<&str> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then_some(text)

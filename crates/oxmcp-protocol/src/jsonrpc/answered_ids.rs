@@ -1,4 +1,4 @@
-//! Ids of the requests that a message answers, read without checking it.
+//! Ids of the requests that a message answers, read without checking the message.
 
 use std::{iter, str};
 
@@ -6,8 +6,8 @@ use oxmcp_json::{SPACE, Text};
 
 use crate::jsonrpc::id::RequestId;
 
-/// The ids of the requests that a message or a batch answers, also where it is broken or cut off. It takes a look at its
-/// beginning where that suffices, and one walk over it at most; arrays within a batch are not looked into.
+/// Returns the ids of the requests that a message or a batch answers, even if it is malformed or truncated. It reads
+/// only the beginning if that suffices, and makes one pass at most; arrays nested within a batch are skipped.
 pub fn answered_ids(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
     let text = start(bytes).trim_start_matches(SPACE);
     let is_batch = text.starts_with('[');
@@ -19,13 +19,13 @@ pub fn answered_ids(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
     })
 }
 
-/// The same for one message.
+/// The id of the request that one message answers.
 pub(crate) fn answered_by(text: &str) -> Option<RequestId> {
     let text = text.trim_start_matches(SPACE);
     if let Some(id) = usual_beginning(text) {
         return Some(RequestId::Number(id));
     }
-    // The text is unchecked: what is no JSON gives a wrong id at worst, of a message that is wrong as well.
+    // The text is unchecked: malformed JSON gives a wrong id at worst, for a message that is malformed as well.
     let mut members = Text::checked(text).members();
     let mut id = None;
     let mut has_outcome = false;
@@ -43,14 +43,14 @@ pub(crate) fn answered_by(text: &str) -> Option<RequestId> {
         if name.as_deref() == Some("id") {
             let rest = text.as_bytes().as_ptr_range().end;
             let is_whole = value.get().as_bytes().as_ptr_range().end < rest;
-            // A number at the very end may be the beginning of another one.
+            // A number at the very end may be truncated.
             id = RequestId::from_text(value).filter(|_| is_whole);
         }
     }
     id.filter(|_| has_outcome)
 }
 
-/// The id of an answer that begins as nearly all do, which need not be taken apart.
+/// The id of a response that begins in the usual way, found without parsing the members.
 fn usual_beginning(text: &str) -> Option<i64> {
     let text = text.strip_prefix(r#"{"jsonrpc":"2.0","id":"#)?;
     let (id, rest) = text.split_once(',')?;
@@ -61,7 +61,7 @@ fn usual_beginning(text: &str) -> Option<i64> {
     id.parse().ok().filter(|_| has_outcome && is_number)
 }
 
-/// Of bytes that should be text, as much as is.
+/// The valid UTF-8 at the beginning of `bytes`.
 pub(crate) fn start(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap_or_else(|_| {
         let first = bytes.utf8_chunks().next();
@@ -89,7 +89,7 @@ mod tests {
             (br#"[{"method":"x"}, {"id":1,"result":{}}]"#, &[1]),
             (br#"[{"id":2,"result":{}},7,{"id":3,"error":0}]"#, &[2, 3]),
             (br#"[[{"id":1,"result":{}}]]"#, &[]),
-            // Broken ones.
+            // Malformed messages.
             (br#"{"id":1,"result":"#, &[1]),
             (br#"{"id":1,"result":{"a":[1,"x"#, &[1]),
             (br#"{"id":1,"result":{}} {}"#, &[1]),

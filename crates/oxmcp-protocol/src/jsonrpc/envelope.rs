@@ -1,5 +1,5 @@
-//! Envelope of a message: its members, read in one pass and without copying, and the request, notification or response that
-//! they make.
+//! Envelope of a message: its members, read in one pass and without copying, and the request, notification or response
+//! that they form.
 
 use std::{borrow::Cow, fmt, mem, str};
 
@@ -12,27 +12,27 @@ use crate::jsonrpc::{
     id::RequestId,
 };
 
-/// How nearly all messages begin.
+/// The beginning of nearly all messages.
 const USUAL_BEGINNING: &str = r#"{"jsonrpc":"2.0""#;
 
-/// Params of a message, as far as they are picked apart while the message is checked.
+/// Params of a message, which may be parsed in part while the message is checked.
 pub trait Params<'a> {
-    /// Nothing is known of them yet.
+    /// Params that were not read yet.
     const UNREAD: Self;
 
-    /// Takes the value that stands here.
+    /// Takes the params at the cursor.
     ///
     /// # Errors
-    /// Where it is no JSON, or no message.
+    /// If the text is not valid JSON, or the params make the message invalid.
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()>;
 
-    /// All of it.
+    /// The text of the params as a whole.
     fn raw(&self) -> Text<'a>;
 
-    /// Takes the result that stands here, where the message is a response.
+    /// Takes the result at the cursor, if the message is a response.
     ///
     /// # Errors
-    /// Where it is no JSON, or no message.
+    /// If the text is not valid JSON, or the result makes the message invalid.
     fn take_result(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         cursor.value()
     }
@@ -52,8 +52,8 @@ impl<'a> Params<'a> for Text<'a> {
     }
 }
 
-/// One message, with borrowed contents. The params, too, are borrowed, from where they were read to: whoever looks into
-/// them finds much, which is better not moved about.
+/// One message, with borrowed contents. The params, too, are borrowed from the variable into which they were read:
+/// their parsed form can be large, so it is not moved.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum Envelope<'a, P = Text<'a>> {
@@ -69,11 +69,11 @@ pub enum Envelope<'a, P = Text<'a>> {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawRequest<'a, P = Text<'a>> {
-    /// The id to answer to.
+    /// The id for the response.
     pub id: RequestId,
     /// The name of the method.
     pub method: Cow<'a, str>,
-    /// An object, where there are any.
+    /// The params, which are an object. `None` if the request has none.
     pub params: Option<&'a P>,
 }
 
@@ -83,12 +83,12 @@ pub struct RawRequest<'a, P = Text<'a>> {
 pub struct RawNotification<'a, P = Text<'a>> {
     /// The name of the method.
     pub method: Cow<'a, str>,
-    /// An object, where there are any.
+    /// The params, which are an object. `None` if the notification has none.
     pub params: Option<&'a P>,
 }
 
 impl<'a, P: Params<'a>> RawNotification<'_, P> {
-    /// How many bytes of the peer it keeps, roughly.
+    /// The approximate number of bytes that the notification holds from the peer: its method and its params.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.method.len() + self.params.map_or(0, |params| params.raw().get().len())
@@ -99,25 +99,25 @@ impl<'a, P: Params<'a>> RawNotification<'_, P> {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawResponse<'a, P> {
-    /// `None` where the peer could not read the id of what it answers.
+    /// The id of the request. `None` if the peer could not read that id.
     pub id: Option<RequestId>,
-    /// The result, or the error.
+    /// The result or the error.
     pub outcome: Result<Text<'a>, ErrorObject>,
-    /// What was found in the result.
+    /// The parts of the result that were found while the message was checked.
     pub found: &'a P,
 }
 
-/// Why a message cannot be served, and the id to say so to, where one could be read.
+/// Reason why a message cannot be served, with the id for the error response, if one could be read.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct Malformed {
-    /// The id to refuse it to.
+    /// The id for the error response.
     pub id: Option<RequestId>,
-    /// Where it was meant as a response: the id of what it answers, which is one of the receiver's own.
+    /// If the message was meant as a response: the id of the answered request, which the receiver itself has chosen.
     pub answers: Option<RequestId>,
-    /// Whether it was meant as a request or a notification, and as nothing else.
+    /// Whether the message was meant as a request or a notification, and as nothing else.
     pub is_asked: bool,
-    /// The error to refuse it with.
+    /// The error to respond with.
     pub error: ErrorObject,
 }
 
@@ -142,7 +142,7 @@ impl Malformed {
         }
     }
 
-    /// What is wrong with a text that is no JSON, or no object.
+    /// The error for a text that is not valid JSON, or no object.
     #[cold]
     fn syntax(text: &str) -> Self {
         let malformed = match serde_json::from_str::<IgnoredAny>(text) {
@@ -160,7 +160,7 @@ impl Malformed {
         Self::invalid(None, format!("{} stands there twice", key.get())).of(text)
     }
 
-    /// The same, with the id that the text seems to answer, so that the waiting call can fail.
+    /// Adds the id of the request that the text seems to answer, so that the pending call can fail.
     fn of(mut self, text: &str) -> Self {
         self.answers = answered_by(text);
         self
@@ -168,11 +168,11 @@ impl Malformed {
 }
 
 impl<'p, P> Envelope<'p, P> {
-    /// Reads one message, and its params into `params`. Keys are matched exactly, and a key that the envelope gives a
-    /// meaning may stand only once: what two parsers could read differently is refused.
+    /// Reads one message, and its params into `params`. Keys are matched exactly, and a key that the envelope defines
+    /// may occur only once: messages that two parsers could read differently are refused.
     ///
     /// # Errors
-    /// Where it is no JSON, or no message.
+    /// If the bytes are not JSON, or no JSON-RPC message.
     pub fn parse<'a: 'p>(bytes: &'a [u8], params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,
@@ -185,7 +185,7 @@ impl<'p, P> Envelope<'p, P> {
     /// Reads one message of a batch, or one that is known to be UTF-8.
     ///
     /// # Errors
-    /// Where it is no JSON, or no message.
+    /// If the text is not JSON, or no JSON-RPC message.
     pub fn parse_str<'a: 'p>(text: &'a str, params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,
@@ -214,11 +214,11 @@ impl<'p, P> Envelope<'p, P> {
 /// The only version of JSON-RPC.
 const VERSION: &str = "2.0";
 
-/// What stands there as an id.
+/// The value of the member `id`.
 #[derive(Clone, Copy)]
 enum Id<'a> {
     Number(i64),
-    /// Whatever it is.
+    /// The text of any other value.
     Any(Text<'a>),
 }
 
@@ -235,21 +235,21 @@ impl Id<'_> {
     }
 }
 
-/// The members of a message, each as it stands.
+/// The members of a message, as raw text.
 pub(crate) struct Members<'a> {
-    /// Whether it says the version that there is. `None` where it says none.
+    /// Whether `jsonrpc` is the known version. `None` if the member is absent.
     has_version: Option<bool>,
     id: Option<Id<'a>>,
     method: Option<Text<'a>>,
     has_params: bool,
     result: Option<Text<'a>>,
     error: Option<Text<'a>>,
-    /// A member that stands there twice.
+    /// The key of a member that occurs twice.
     twice: Option<Text<'a>>,
 }
 
 impl<'a> Members<'a> {
-    /// Those of a message that was not read yet, or no further than to behind the version.
+    /// The members of a message that was not read yet, or only through its version.
     #[inline]
     fn new(has_version: bool) -> Self {
         Self {
@@ -263,12 +263,12 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// A member that stands there twice.
+    /// The key of a member that occurs twice.
     fn twice(&self) -> Option<Text<'a>> {
         self.twice
     }
 
-    /// Takes the members that follow the version where they come in the usual order, without a look at their names.
+    /// Takes the members after the version if they come in the usual order, without parsing their names.
     #[inline]
     fn take_usual(&mut self, cursor: &mut Cursor<'a>, params: &mut impl Params<'a>) -> Checked<()> {
         if !cursor.skip_literal(r#","id":"#) {
@@ -323,7 +323,7 @@ impl<'a> Members<'a> {
         Ok(())
     }
 
-    /// What the message is, once it was read to its end.
+    /// Determines the kind of the message once all of its members were read.
     fn classify<'p, P: Params<'a>>(&self, params: &'p P) -> Result<Envelope<'p, P>, Malformed>
     where
         'a: 'p,
@@ -355,7 +355,7 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// The answer that the message is, unless it is nothing at all.
+    /// Reads the message as a response, or refuses it.
     fn response<'p, P>(
         &self,
         id: Option<RequestId>,

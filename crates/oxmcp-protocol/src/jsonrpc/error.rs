@@ -8,16 +8,16 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// The `error` member of a JSON-RPC error response.
 ///
-/// It is the form of an error on the wire. The errors of the SDK become one when they leave, and come from one when they
-/// arrive.
+/// It is the form of errors on the wire. The SDK converts its errors to error objects when it sends them, and from
+/// error objects when it receives them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorObject {
-    /// What kind of error it is, for programs.
+    /// The kind of error, for programs.
     pub code: ErrorCode,
-    /// What happened, for people.
+    /// The description of the error, for people.
     pub message: String,
-    /// What else there is to say, in a form that depends on the code.
+    /// Further information, in a form that depends on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
 }
@@ -39,15 +39,15 @@ impl ErrorObject {
         Self::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// The same error with `data` for the peer's program to read. Data that cannot be serialized is left out: an error must
-    /// not hide behind another one.
+    /// The same error with `data` for the peer's program to read. Data that cannot be serialized is left out, so that
+    /// the original error is sent and not a second one.
     #[must_use]
     pub fn with_data(mut self, data: impl Serialize) -> Self {
         self.data = to_raw_value(&data).ok();
         self
     }
 
-    /// Reads an error object. The code of this is compiled once, in this crate.
+    /// Reads an error object. Its deserializer is compiled only once, in this crate.
     pub(crate) fn read(text: Text<'_>) -> serde_json::Result<Self> {
         text.parse()
     }
@@ -71,21 +71,21 @@ impl ErrorObject {
 pub struct ErrorCode(i64);
 
 impl ErrorCode {
-    /// What arrived is not JSON.
+    /// The received text is not JSON.
     pub const PARSE_ERROR: Self = Self(-32700);
-    /// What arrived is JSON, but no request that can be served.
+    /// The received text is JSON, but no request that can be served.
     pub const INVALID_REQUEST: Self = Self(-32600);
-    /// The method does not exist in the revision that is spoken.
+    /// The method does not exist in the revision in use.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
     /// The parameters are wrong, or name something that does not exist.
     pub const INVALID_PARAMS: Self = Self(-32602);
-    /// The receiver failed.
+    /// The receiver failed internally.
     pub const INTERNAL_ERROR: Self = Self(-32603);
     /// HTTP headers and body disagree (2026-07-28 and later).
     pub const HEADER_MISMATCH: Self = Self(-32020);
     /// The request needs a client capability that was not declared (2026-07-28 and later).
     pub const MISSING_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The revision that was asked for is not served (2026-07-28 and later).
+    /// The requested revision is not supported (2026-07-28 and later).
     pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
     /// A resource does not exist (2025-11-25 and earlier).
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);

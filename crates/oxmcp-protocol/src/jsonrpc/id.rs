@@ -25,7 +25,7 @@ pub enum RequestId {
 }
 
 impl RequestId {
-    /// Reads an id where one must stand. `None` where the value is neither a string nor an integer.
+    /// Reads an id. `None` if the value is neither a string nor an integer.
     #[doc(hidden)]
     pub fn from_text(text: Text<'_>) -> Option<Self> {
         match text.as_str() {
@@ -34,7 +34,7 @@ impl RequestId {
         }
     }
 
-    /// The id that a value is. `None` where it is neither a string nor an integer.
+    /// Converts a value to an id. `None` if it is neither a string nor an integer.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text.as_str().into())),
@@ -42,7 +42,7 @@ impl RequestId {
         }
     }
 
-    /// The number, where it is one.
+    /// The number, if the id is one.
     #[must_use]
     pub fn as_number(&self) -> Option<i64> {
         match self {
@@ -51,7 +51,7 @@ impl RequestId {
         }
     }
 
-    /// The string, where it is one.
+    /// The string, if the id is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,5 @@
-//! Messages as lines: each ends with a newline and holds no other, so that it can go onto a line-framed stream as it is.
+//! Writer of messages as lines: each ends with a newline and has no other, so that it can be written to a line-framed
+//! stream unchanged.
 
 use oxmcp_json::write_string;
 use serde::Serialize;
@@ -12,10 +13,11 @@ use crate::{
     },
 };
 
-/// Appends a response, whose result `encode` appends as JSON. `is_line` says that it is known to have no line break.
+/// Appends a response, whose result `encode` appends as JSON. `is_line` says that the result is known to have no line
+/// break.
 ///
 /// # Errors
-/// Where the result cannot be encoded; then nothing is appended.
+/// If the result cannot be encoded; then nothing is appended.
 pub fn write_response<E>(
     out: &mut Vec<u8>,
     id: &RequestId,
@@ -37,7 +39,7 @@ pub fn write_response<E>(
     Ok(())
 }
 
-/// Appends an error response. Without an id it answers a message whose id could not be read.
+/// Appends an error response. Without an id it is the response to a message whose id could not be read.
 #[expect(
     clippy::missing_panics_doc,
     reason = "it cannot happen, as the message says"
@@ -55,24 +57,24 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObjec
     finish(out, start);
 }
 
-/// What goes into the `_meta` of a request besides what its params hold.
+/// Metadata for the `_meta` of a request that its params do not hold themselves.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct ExtraMeta<'a> {
     /// JSON members without braces, and without line breaks.
     pub envelope: Option<&'a str>,
-    /// Whether progress is wanted; the token is the request's id.
+    /// Whether the caller wants progress notifications; the progress token is the request's id.
     pub progress: bool,
-    /// The trace that the request belongs to, where the caller says nothing of it, and the baggage that goes along with the caller's.
+    /// The trace of the request, used if `meta` names none, and the baggage, which is joined with that of `meta`.
     pub trace: Option<&'a TraceContext>,
-    /// What the caller added.
+    /// Metadata from the caller.
     pub meta: Option<&'a Map<String, Value>>,
 }
 
-/// Appends a request. Its params are JSON and must not hold a `_meta` of their own.
+/// Appends a request. Its params are JSON and must not have a `_meta` of their own.
 ///
 /// # Errors
-/// Where the params are no JSON object; then nothing is appended.
+/// If the params are no JSON object; then nothing is appended.
 pub fn write_request(
     out: &mut Vec<u8>,
     id: i64,
@@ -92,12 +94,12 @@ pub fn write_request(
     let meta_end = out.len();
     out.extend_from_slice(params);
     join(out, open, meta_end);
-    // Nothing but the params may hold a line break: all else was written here.
+    // Only the params may contain line breaks: all other text was written here.
     finish(out, meta_end);
     Ok(())
 }
 
-/// Appends `{"_meta":{…}`, without the closing brace, or nothing where there is no metadata.
+/// Appends `{"_meta":{…}`, without the closing brace, or nothing if there is no metadata.
 fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
     let ExtraMeta {
         envelope,
@@ -121,7 +123,7 @@ fn write_meta(out: &mut Vec<u8>, id: &RequestId, extra: ExtraMeta<'_>) {
         id.write(out);
     }
     let is_said = |key: &str| meta.is_some_and(|meta| meta.contains_key(key));
-    // A tracestate belongs to its traceparent: both are the caller's, or neither.
+    // A tracestate belongs to its traceparent: the caller's metadata supplies both or neither.
     let has_parent = is_said(Meta::TRACEPARENT) || is_said(Meta::TRACESTATE);
     for (key, value) in trace.into_iter().flat_map(TraceContext::fields) {
         let is_baggage = key == Meta::BAGGAGE;
@@ -153,12 +155,12 @@ fn separate(out: &mut Vec<u8>, first: usize) {
     }
 }
 
-/// Makes one object of the metadata at `open` and the params at `meta_end`.
+/// Joins the metadata at `open` and the params at `meta_end` to one object.
 fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
     if meta_end == open {
         return;
     }
-    // Params that came as text may have white space between their braces.
+    // Params that were given as text may have white space between their braces.
     let inner = out.get(meta_end + 1..).unwrap_or_default();
     if inner.trim_ascii() == b"}" {
         out.truncate(meta_end);
@@ -171,7 +173,7 @@ fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
 /// Appends a notification.
 ///
 /// # Errors
-/// Where the params are no JSON object; then nothing is appended.
+/// If the params are no JSON object; then nothing is appended.
 pub fn write_notification(
     out: &mut Vec<u8>,
     method: &str,
@@ -190,7 +192,7 @@ pub fn write_notification(
     Ok(())
 }
 
-/// Appends a request, or without an id a notification, whose params are known to be JSON.
+/// Appends a request, or a notification if `id` is `None`, whose params are known to be JSON.
 pub(crate) fn write_raw(
     out: &mut Vec<u8>,
     id: Option<&RequestId>,
@@ -232,8 +234,8 @@ fn finish(out: &mut Vec<u8>, start: usize) {
     out.extend_from_slice(b"}\n");
 }
 
-/// Makes a line of the JSON from `start` on. What came from elsewhere may hold line breaks between its tokens (within
-/// strings they are always escaped), and a message must not.
+/// Replaces the line breaks in the JSON from `start` on by spaces. JSON from other sources may have line breaks between
+/// its tokens (within strings they are always escaped), and a message must not.
 fn make_line(out: &mut [u8], start: usize) {
     let mut at = start;
     while let Some(offset) = out

@@ -1,27 +1,27 @@
-//! Params and results with a `_meta`, which are read and written by code that is compiled once.
+//! Params and results with `_meta`, with (de)serialization code that is compiled once.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::meta::object::Meta;
 
-/// A result or params with a `_meta` of its own.
+/// Params or a result with a `_meta` member.
 pub trait HasMeta: Serialize {
-    /// The `resultType` of such a result.
+    /// The `resultType` of the result.
     const RESULT_TYPE: &'static str = "complete";
 
-    /// The `_meta`. `None` where there is no place for one.
+    /// The `_meta`. `None` if the type has no such member.
     fn meta_mut(&mut self) -> Option<&mut Meta>;
 
-    /// Appends it as JSON.
+    /// Appends the value as JSON.
     ///
     /// # Errors
-    /// Where it cannot be JSON.
+    /// If the value cannot be serialized as JSON.
     fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()>;
 
-    /// Reads it from JSON.
+    /// Reads the value from JSON.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the text is not JSON of this type.
     fn read(json: &str) -> serde_json::Result<Self>
     where
         Self: DeserializeOwned,

@@ -2,11 +2,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | `has_meta` | what has a `_meta`, and is read and written by code that is compiled once |
-//! | `object` | [`Meta`](crate::Meta), and the keys that the protocol gives a meaning |
-//! | `progress_token` | the token of progress, one of the keys |
+//! | `has_meta` | params and results with `_meta`, with (de)serialization code that is compiled once |
+//! | `object` | [`Meta`](crate::Meta), and the keys that the protocol defines |
+//! | `progress_token` | the progress token, which is the value of one of the keys |
 //! | `request` | the `_meta` and the members of a request's params, found while its message is checked |
-//! | `trace_context` | the keys by which a trace goes on at the peer |
+//! | `trace_context` | the keys that propagate a trace to the peer |
 
 pub(crate) mod has_meta;
 pub(crate) mod object;

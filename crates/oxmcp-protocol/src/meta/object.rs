@@ -1,4 +1,4 @@
-//! `_meta` object: members beside the protocol's own, and the keys that the protocol gives a meaning.
+//! `_meta` object: additional members of a message, and the keys that the protocol defines.
 //!
 //! See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
@@ -13,7 +13,7 @@ use crate::{
 
 /// The `_meta` of a message or of one of its parts.
 ///
-/// It costs nothing while it is empty, and what arrived is parsed on first use.
+/// An empty `Meta` allocates nothing, and received metadata is parsed on first use.
 ///
 /// ```
 /// use oxmcp_protocol::Meta;
@@ -26,25 +26,27 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct Meta(Option<Box<Entries>>);
 
-/// What is in a [`Meta`]. It stands apart because it is mostly missing, from many parts of a message.
+/// The entries of a [`Meta`]. They are boxed because most parts of a message have none.
 #[derive(Clone, Default)]
 struct Entries {
-    /// What arrived, until it is changed.
+    /// The received text, until the entries are changed.
     raw: Option<Box<RawValue>>,
-    /// The entries of `raw`, parsed on first use; or the only copy, where there is no `raw`.
+    /// The entries of `raw`, parsed on first use; or the only copy, if there is no `raw`.
     map: OnceLock<JsonObject>,
 }
 
 impl Meta {
-    /// The revision that a modern request is made in.
+    /// The revision of a modern request.
     pub const PROTOCOL_VERSION: &'static str = "io.modelcontextprotocol/protocolVersion";
-    /// Who makes a modern request: an [`Implementation`](crate::types::lifecycle::Implementation).
+    /// The client that sends a modern request: an [`Implementation`](crate::types::lifecycle::Implementation).
     pub const CLIENT_INFO: &'static str = "io.modelcontextprotocol/clientInfo";
-    /// What the maker of a modern request can do: [`ClientCapabilities`](crate::types::capabilities::ClientCapabilities).
+    /// The capabilities of the client that sends a modern request:
+    /// [`ClientCapabilities`](crate::types::capabilities::ClientCapabilities).
     pub const CLIENT_CAPABILITIES: &'static str = "io.modelcontextprotocol/clientCapabilities";
-    /// The least severe [`LoggingLevel`](crate::types::logging::LoggingLevel) that a modern request wants to hear of.
+    /// The least severe [`LoggingLevel`](crate::types::logging::LoggingLevel) of the log messages that the client wants for a
+    /// modern request.
     pub const LOG_LEVEL: &'static str = "io.modelcontextprotocol/logLevel";
-    /// Who answers, in a modern result: an [`Implementation`](crate::types::lifecycle::Implementation).
+    /// The server that sends a modern result: an [`Implementation`](crate::types::lifecycle::Implementation).
     pub const SERVER_INFO: &'static str = "io.modelcontextprotocol/serverInfo";
     /// The id of the `subscriptions/listen` request that a notification belongs to.
     pub const SUBSCRIPTION_ID: &'static str = "io.modelcontextprotocol/subscriptionId";
@@ -54,24 +56,25 @@ impl Meta {
     pub const PROGRESS_TOKEN: &'static str = "progressToken";
     /// The W3C trace context of the caller.
     pub const TRACEPARENT: &'static str = "traceparent";
-    /// Says of a tool's result that its structured content is the member `result` of the object that is sent, which revisions
-    /// before 2026-07-28 need where it is no object. A key of this SDK.
+    /// Marks the result of a tool whose structured content is sent as the member `result` of an object, which revisions before
+    /// 2026-07-28 need if the content is not an object. A key of this SDK.
     pub const WRAPPED: &'static str = "dev.oxmcp/wrapped";
-    /// Says of a notification of which changes it tells, where several nodes of a server may tell the same client of one. A key of
-    /// this SDK.
+    /// Identifies the changes that a notification reports, if several nodes of a server may notify the same client of one change. A
+    /// key of this SDK.
     pub const CHANGES: &'static str = "dev.oxmcp/changes";
-    /// What tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
+    /// The W3C trace state of the caller, which tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
     pub const TRACESTATE: &'static str = "tracestate";
     /// The W3C baggage of the caller.
     pub const BAGGAGE: &'static str = "baggage";
 
-    /// Whether there is nothing in it.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_object().is_none_or(JsonObject::is_empty)
     }
 
-    /// Whether nothing has to be written. What arrived empty is told apart without parsing it.
+    /// Whether the member is left out when it is written. Received text is not parsed for this: `{}` and `null` count as empty when
+    /// they are read.
     #[doc(hidden)]
     pub fn is_absent(&self) -> bool {
         let Some(entries) = &self.0 else {
@@ -80,7 +83,7 @@ impl Meta {
         entries.raw.is_none() && entries.map.get().is_none_or(JsonObject::is_empty)
     }
 
-    /// What arrived, which may be null. `None` where it is neither that nor an object.
+    /// Wraps received text, which may be null. `None` if it is neither null nor an object.
     pub(crate) fn of_raw(raw: Box<RawValue>) -> Option<Self> {
         match raw.get() {
             "{}" | "null" => Some(Self::default()),
@@ -92,7 +95,7 @@ impl Meta {
         }
     }
 
-    /// Sets [`WRAPPED`](Self::WRAPPED). Most results have nothing else there.
+    /// Sets [`WRAPPED`](Self::WRAPPED). Most results have no other entries, so this case avoids a map.
     pub(crate) fn mark_wrapped(&mut self) {
         const ALONE: &str = r#"{"dev.oxmcp/wrapped":true}"#;
         let alone = RawValue::from_string(ALONE.to_owned()).ok();
@@ -102,8 +105,7 @@ impl Meta {
         }
     }
 
-    /// All entries, where there are any. What arrived and is nested too deeply to be read (more than 100 levels)
-    /// reads as empty.
+    /// All entries, if there are any. Received metadata that is nested too deeply to be read (more than 100 levels) reads as empty.
     #[must_use]
     pub fn as_object(&self) -> Option<&JsonObject> {
         let Entries { raw, map } = self.0.as_deref()?;
@@ -121,14 +123,14 @@ impl Meta {
         self.as_object()?.get(key)
     }
 
-    /// Sets the value of a key, and returns what it was.
+    /// Sets the value of a key, and returns the previous value.
     ///
     /// Keys of your own have a prefix: `com.example/name`. See [`is_valid_key`](Self::is_valid_key).
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         self.as_object_mut().insert(key.into(), value.into())
     }
 
-    /// Adds all entries of another; where both have a key, what is here stays.
+    /// Adds all entries of another `Meta`; if both have a key, the value of `self` stays.
     #[doc(hidden)]
     pub fn merge(&mut self, other: Self) {
         if self.is_absent() {
@@ -141,7 +143,7 @@ impl Meta {
         }
     }
 
-    /// Removes a key, and returns what its value was.
+    /// Removes a key, and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         if self.is_absent() {
             return None;
@@ -149,7 +151,7 @@ impl Meta {
         self.as_object_mut().remove(key)
     }
 
-    /// All entries, to be changed.
+    /// All entries, mutable.
     #[expect(
         clippy::missing_panics_doc,
         reason = "it cannot: the map is set before it is taken"
@@ -168,7 +170,7 @@ impl Meta {
         ProgressToken::of(self.get(Self::PROGRESS_TOKEN)?)
     }
 
-    /// What belongs to a subscription carries this.
+    /// The `_meta` of a message that belongs to a subscription.
     #[doc(hidden)]
     #[must_use]
     pub fn of_subscription(id: &RequestId) -> Self {
@@ -187,14 +189,14 @@ impl Meta {
         RequestId::of(self.get(Self::SUBSCRIPTION_ID)?)
     }
 
-    /// The W3C `traceparent` of the caller, where it [is one](Self::is_valid_traceparent).
+    /// The W3C `traceparent` of the caller, if it is [valid](Self::is_valid_traceparent).
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         let traceparent = self.get(Self::TRACEPARENT)?.as_str()?;
         Self::is_valid_traceparent(traceparent).then_some(traceparent)
     }
 
-    /// The W3C `tracestate` of the caller. Without a `traceparent` that is one it means nothing.
+    /// The W3C `tracestate` of the caller. It is ignored without a valid `traceparent`, because it means nothing then.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.traceparent()?;
@@ -208,7 +210,7 @@ impl Meta {
     }
 
     /// Whether a text is a [`traceparent`](https://www.w3.org/TR/trace-context/#traceparent-header) of W3C's trace context: a
-    /// version, the ids of a trace and of a span, and flags, in lower-case hexadecimal digits. One that is not is to be ignored.
+    /// version, the ids of a trace and of a span, and flags, in lower-case hexadecimal digits. An invalid one must be ignored.
     ///
     /// ```
     /// use oxmcp_protocol::Meta;
@@ -232,17 +234,17 @@ impl Meta {
         else {
             return false;
         };
-        // What later versions add follows a hyphen.
+        // Later versions may add further parts after a hyphen.
         let is_whole = version != "00" || parts.next().is_none();
         version != "ff" && is_id(trace) && is_id(span) && is_whole
     }
 
-    /// Checks the keys that somebody puts into the `_meta` of a message or a definition: each must be
-    /// [valid](Self::is_valid_key), and none of those [reserved](Self::is_reserved_key) for the protocol, but for its own. `is_known`
-    /// are the keys that an extension brings.
+    /// Checks the keys in the `_meta` of a message or a definition: each must be [valid](Self::is_valid_key), and none may be
+    /// [reserved](Self::is_reserved_key) for the protocol unless the protocol defines it. `is_known` tells whether an extension
+    /// defines a key. A `traceparent` must be [valid](Self::is_valid_traceparent).
     ///
     /// # Errors
-    /// Says which key is wrong, and why.
+    /// If a key is not allowed or the `traceparent` is invalid, with the key or value and the reason.
     pub fn check_keys(&self, is_known: impl Fn(&str) -> bool) -> Result<(), String> {
         const OWN: [&str; 11] = [
             Meta::PROTOCOL_VERSION,

@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::Value;
 
-/// What ties progress notifications to the request that asked for them: a string or an integer.
+/// The token that ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum ProgressToken {
 }
 
 impl ProgressToken {
-    /// The token that a value is. `None` where it is neither a string nor an integer.
+    /// Converts a JSON value to a token. `None` if the value is neither a string nor an integer.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text.as_str().into())),
@@ -28,7 +28,7 @@ impl ProgressToken {
         }
     }
 
-    /// The number, where it is one.
+    /// The number, if the token is one.
     #[must_use]
     pub fn as_number(&self) -> Option<i64> {
         match self {

@@ -1,4 +1,4 @@
-//! Request metadata: what every call says of itself, read without parsing anything else of it.
+//! Request metadata: the `_meta` and selected members of the params, read without parsing the other members.
 //!
 //! See [per-request fields](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
@@ -21,27 +21,27 @@ use crate::{
     },
 };
 
-/// The params of a message, as far as serving it needs to look into them: found while the message is checked, and not
+/// The params of a message, with the members that are needed to serve it. They are found while the message is checked, and are not
 /// copied.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParams<'a> {
-    /// All of them.
+    /// The whole params.
     pub raw: Text<'a>,
-    /// The `_meta` among them.
+    /// The `_meta` of the params.
     pub meta: RequestMeta<'a>,
-    /// What is called or got by its name.
+    /// The `name`, for example of a tool or a prompt.
     pub name: Option<Text<'a>>,
-    /// What it is called with.
+    /// The `arguments` of the call.
     pub arguments: Option<Text<'a>>,
-    /// The answers to what was asked, where this is the request again.
+    /// The `inputResponses`, if the request is a retry.
     pub input_responses: Option<Text<'a>>,
-    /// What came with the questions.
+    /// The `requestState`, which came with the input requests.
     pub request_state: Option<Text<'a>>,
-    /// Whether a page is named, where they ask for a list.
+    /// Whether there is a `cursor`, which names a page in a request for a list.
     pub has_cursor: bool,
-    /// What stands there twice, and so can be read in two ways.
+    /// The key of a member that occurs twice, and so could be read in two ways.
     twice: Option<Text<'a>>,
-    /// Of a response in place of a request: where the parts of its result are, if it can be a tool's.
+    /// The positions of the parts of the result, if the message is a response whose result can be that of a tool.
     pub result_index: Option<ResultIndex>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
             self.raw = cursor.members(|key, cursor| self.take_member(key, cursor))?;
             return Ok(());
         }
-        // The usual order of a call: the names need no look.
+        // The usual order of members in a call: their names need no decoding.
         self.name = Some(cursor.value()?);
         if cursor.skip_literal(r#","arguments":"#) {
             self.arguments = Some(cursor.value()?);
@@ -73,7 +73,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
         let before = cursor.mark();
         let result_index = self.result_index.insert(ResultIndex::default());
         result_index.find(cursor).or_else(|SyntaxError| {
-            // Whatever else it is, or if it is wrong.
+            // Any other kind of result, or malformed JSON.
             self.result_index = None;
             cursor.go_back(before);
             cursor.value()
@@ -82,7 +82,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
 }
 
 impl<'a> RequestParams<'a> {
-    /// Nothing is known of them yet. To write that down costs less than to copy [`UNREAD`](Params::UNREAD).
+    /// Params that are not read yet. To construct them costs less than to copy [`UNREAD`](Params::UNREAD).
     #[inline]
     #[must_use]
     pub const fn unread() -> Self {
@@ -99,19 +99,19 @@ impl<'a> RequestParams<'a> {
         }
     }
 
-    /// The params that a text is.
+    /// Reads the params from a text.
     #[must_use]
     pub fn of(text: Text<'a>) -> Self {
         let mut params = Self::UNREAD;
-        // A text is JSON for certain.
+        // A `Text` is always valid JSON.
         let _ = params.take(&mut Cursor::new(text.get()));
         params
     }
 
-    /// Takes a member.
+    /// Reads the member with this key.
     ///
     /// # Errors
-    /// Where it is not what it has to be.
+    /// If its value is malformed.
     #[inline]
     pub fn take_member(&mut self, key: Text<'a>, cursor: &mut Cursor<'a>) -> Checked<()> {
         let again = match key.as_str().as_deref() {
@@ -135,7 +135,7 @@ impl<'a> RequestParams<'a> {
         Ok(())
     }
 
-    /// The first member of this name: what its sender reads, who wrote it once.
+    /// The first member of this name. That suffices for the sender of the params, which writes each name once.
     #[must_use]
     pub fn first_member(&self, name: &str) -> Option<Text<'a>> {
         let mut members = self.raw.members();
@@ -143,8 +143,8 @@ impl<'a> RequestParams<'a> {
         Some(value)
     }
 
-    /// The member of this name where it is the only one: what its receiver reads, since others on the way may have read another
-    /// one. That there are not two of `name` is seen by [`check`](Self::check), which comes first.
+    /// The member of this name, if it is the only one. It is meant for the receiver of the params, because intermediaries may have
+    /// read another one of several. Duplicates of `name` are rejected by [`check`](Self::check), which comes first.
     #[must_use]
     pub fn only_member(&self, name: &str) -> Option<Text<'a>> {
         if name == "name" {
@@ -155,10 +155,10 @@ impl<'a> RequestParams<'a> {
         members.next().is_none().then_some(value)
     }
 
-    /// Refuses what cannot be read in one way only.
+    /// Rejects params that can be read in more than one way.
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`], where `_meta` is no object, or something is said twice.
+    /// [`ErrorCode::INVALID_PARAMS`], if `_meta` is neither an object nor null, or a member whose value is kept here occurs twice.
     pub fn check(&self) -> Result<(), ErrorObject> {
         if let Some(twice) = self.twice.or(self.meta.twice) {
             let message = format!("{} stands there twice", twice.get());
@@ -179,10 +179,10 @@ impl Default for RequestParams<'_> {
     }
 }
 
-/// The keys of a request's `_meta` that the protocol gives a meaning, each as it stands.
+/// The keys of a request's `_meta` that the protocol defines, each as raw JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestMeta<'a> {
-    /// The whole.
+    /// The whole `_meta`.
     raw: Option<Text<'a>>,
     protocol_version: Option<Text<'a>>,
     client_info: Option<Text<'a>>,
@@ -193,18 +193,18 @@ pub struct RequestMeta<'a> {
     twice: Option<Text<'a>>,
 }
 
-/// By which rules a request is to be served.
+/// The rules by which a request is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum Era {
-    /// By those of the session: the request says nothing of itself.
+    /// The rules of the session: the request has no keys of a modern request.
     Legacy,
-    /// By those of this revision, without a session.
+    /// The rules of this revision, without a session.
     Modern(Revision),
 }
 
 impl<'a> RequestMeta<'a> {
-    /// Nothing is known of it yet.
+    /// Metadata that is not read yet.
     pub const UNREAD: Self = Self::unread();
 
     #[inline]
@@ -221,7 +221,7 @@ impl<'a> RequestMeta<'a> {
         }
     }
 
-    /// Takes the metadata that stands here.
+    /// Reads the metadata at the cursor.
     fn take(&mut self, cursor: &mut Cursor<'a>) -> Checked<()> {
         let whole = cursor.members(|key, cursor| {
             let slot = match key.as_str().as_deref() {
@@ -242,11 +242,11 @@ impl<'a> RequestMeta<'a> {
         Ok(())
     }
 
-    /// By which rules the request is to be served. `served` are the revisions that this side speaks.
+    /// Determines the rules by which the request is served. `served` are the revisions that this side speaks.
     ///
     /// # Errors
-    /// [`ErrorCode::UNSUPPORTED_PROTOCOL_VERSION`] where it is made in another revision;
-    /// [`ErrorCode::INVALID_PARAMS`] where it is modern and lacks a key that it must have.
+    /// [`ErrorCode::UNSUPPORTED_PROTOCOL_VERSION`] if the request is made in another revision; [`ErrorCode::INVALID_PARAMS`] if it
+    /// is modern and lacks a required key.
     pub fn classify(&self, served: &[Revision]) -> Result<Era, ErrorObject> {
         let Some(version) = self.protocol_version else {
             return if self.client_info.is_some() || self.client_capabilities.is_some() {
@@ -271,13 +271,13 @@ impl<'a> RequestMeta<'a> {
         Ok(Era::Modern(revision))
     }
 
-    /// The revision that it names, served or not.
+    /// The revision that the request names, served or not.
     #[must_use]
     pub fn version(&self) -> Option<Cow<'a, str>> {
         self.protocol_version?.as_str()
     }
 
-    /// Whether it has a key that only modern requests have.
+    /// Whether the request has a key that only modern requests have.
     pub fn claims_modern(&self) -> bool {
         let keys = [
             self.protocol_version,
@@ -287,8 +287,8 @@ impl<'a> RequestMeta<'a> {
         keys.iter().any(Option::is_some)
     }
 
-    /// What a modern request must say and this one does not, in words. For callers that know from elsewhere (an HTTP
-    /// header) that the request is modern.
+    /// Names the keys that a modern request must have and this one lacks, for an error message. For callers that know from another
+    /// source (an HTTP header) that the request is modern.
     pub fn what_is_missing(&self) -> String {
         let version = self.protocol_version.and_then(Text::as_str).is_none();
         let version = version.then(|| format!("`{}` (a string)", Meta::PROTOCOL_VERSION));
@@ -303,22 +303,22 @@ impl<'a> RequestMeta<'a> {
         )
     }
 
-    /// The `_meta` as it arrived. `None` where there is none, or nothing in it.
+    /// The `_meta` as received. `None` if there is none.
     pub fn raw(&self) -> Option<&'a str> {
         self.raw.map(Text::get)
     }
 
-    /// What the sender said of itself, as texts that are equal where it said the same.
+    /// The client info and the client capabilities as raw texts, empty if they are absent. Equal texts mean equal metadata.
     #[must_use]
     pub fn identity(&self) -> (&'a str, &'a str) {
         let text = |text: Option<Text<'a>>| text.map_or("", Text::get);
         (text(self.client_info), text(self.client_capabilities))
     }
 
-    /// What the sender of a modern request said of itself.
+    /// The implementation and the capabilities of the client that sent a modern request.
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`], where it is not what the protocol has there.
+    /// [`ErrorCode::INVALID_PARAMS`], if one of them does not have the form that the protocol defines.
     pub fn client(&self) -> Result<(Option<Implementation>, ClientCapabilities), ErrorObject> {
         let info = self
             .client_info
@@ -333,19 +333,19 @@ impl<'a> RequestMeta<'a> {
         self.client_capabilities.is_some_and(Text::is_object)
     }
 
-    /// The token under which the caller wants to hear of progress.
+    /// The token under which the caller wants to receive progress notifications.
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.progress_token?.parse().ok()
     }
 
-    /// Whether the caller says where its trace goes on.
+    /// Whether the caller sends a `traceparent`.
     #[must_use]
     pub fn has_traceparent(&self) -> bool {
         self.traceparent.is_some()
     }
 
-    /// Where the caller's trace goes on, as far as it says so.
+    /// The trace context of the caller, with the valid fields that are present.
     #[must_use]
     pub fn trace_context(&self) -> TraceContext {
         TraceContext::read(|name| match name {
@@ -358,10 +358,10 @@ impl<'a> RequestMeta<'a> {
         })
     }
 
-    /// The least severe level that the caller wants to hear of.
+    /// The least severe level that the caller wants to receive.
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`] where there is no such level.
+    /// [`ErrorCode::INVALID_PARAMS`] if there is no such level.
     pub fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
         let Some(level) = self.log_level else {
             return Ok(None);
@@ -373,7 +373,7 @@ impl<'a> RequestMeta<'a> {
     }
 }
 
-/// The error for a request made in a revision that is not served. The newest served revisions come first in its data.
+/// The error for a request in a revision that is not served. Its data lists the newest served revisions first.
 pub fn unsupported_version(served: &[Revision], requested: &str) -> ErrorObject {
     let mut served = served.to_vec();
     served.sort_unstable_by(|a, b| b.cmp(a));
@@ -514,7 +514,7 @@ mod tests {
         assert!(loud.unwrap().log_level().is_err());
     }
 
-    /// What a message says, or why it is none.
+    /// Describes a parsed message, or the error.
     fn said(message: &str) -> String {
         let mut params = RequestParams::UNREAD;
         match Envelope::parse(message.as_bytes(), &mut params) {
@@ -531,7 +531,7 @@ mod tests {
         }
     }
 
-    /// The tokens of an object with some of the usual members in their order, and with others behind them.
+    /// The tokens of an object: some of the usual members in their order, followed by others.
     fn tokens(
         usual: &'static [&'static [&'static str]],
         others: &'static [&'static [&'static str]],
@@ -595,7 +595,7 @@ mod tests {
             spaces in collection::vec(sample::select(vec!["", "", "", " ", "\r\n\t"]), 1..40),
         ) {
             let spaced: String = tokens.iter().zip(spaces.iter().cycle()).flat_map(|(token, space)| [*token, *space]).collect();
-            // Here nothing is as it usually is.
+            // White space between all tokens, so that no fast path applies.
             let expected = tokens.join(" ");
             let said = |message: &str| said(message).replace(char::is_whitespace, "");
             prop_assert_eq!(said(&spaced).replace(r"\r\n\t", ""), said(&expected), "{}", spaced);
@@ -619,7 +619,7 @@ mod tests {
                 assert_eq!(checked.is_ok(), times == 1, "{params}");
             }
         }
-        // What it does not read is up to whoever does.
+        // Duplicates of members that are not kept here are left to the code that reads them.
         let others = r#"{"cursor":"a","cursor":"b"}"#;
         assert!(RequestParams::of(Text::checked(others)).check().is_ok());
     }
@@ -678,7 +678,7 @@ mod tests {
                 );
             }
         }
-        // Many write a space behind each colon and comma, and nowhere else.
+        // Many senders write a space after each colon and comma, and nowhere else.
         let spaced = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", "arguments": {}}}"#;
         assert!(said(spaced).starts_with("7 tools/call"));
         assert!(said(r#"{"jsonrpc":"2.0","id": 7,"method":"x"}"#).starts_with("7 x"));

@@ -1,4 +1,4 @@
-//! Trace context of a request: the keys of `_meta` by which a trace goes on at the peer.
+//! Trace context of a request: the keys of `_meta` that propagate a trace to the peer.
 //!
 //! See [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
@@ -6,16 +6,16 @@ use std::{borrow::Cow, collections::HashSet};
 
 use crate::meta::object::Meta;
 
-/// How long a baggage can be that W3C wants to be passed on.
+/// The maximum length in bytes of a baggage that must be propagated, by the specification of W3C.
 const MAX_BAGGAGE_BYTES: usize = 8192;
-/// How many members a tracestate has at most.
+/// The maximum number of members of a tracestate.
 const MAX_TRACESTATE_MEMBERS: usize = 32;
 
-/// Where a request belongs in a trace, and what goes along with it: the
-/// [`traceparent` and `tracestate`](https://www.w3.org/TR/trace-context/) and the [`baggage`](https://www.w3.org/TR/baggage/) of W3C.
+/// The position of a request in a distributed trace, and the data that is propagated with it: the [`traceparent` and
+/// `tracestate`](https://www.w3.org/TR/trace-context/) and the [`baggage`](https://www.w3.org/TR/baggage/) of W3C.
 ///
-/// It holds nothing that these formats do not allow: what is malformed is left out, as W3C wants it, and a `tracestate` goes with
-/// the `traceparent` that it belongs to.
+/// It holds only valid fields: malformed ones are left out, as W3C requires, and a `tracestate` is kept only with the `traceparent`
+/// to which it belongs.
 ///
 /// ```
 /// use oxmcp_protocol::TraceContext;
@@ -33,7 +33,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads the fields, each by its name: `traceparent`, `tracestate` and `baggage`.
+    /// Reads the fields `traceparent`, `tracestate` and `baggage`, each by its name.
     #[must_use]
     pub fn read<'a>(get: impl Fn(&str) -> Option<Cow<'a, str>>) -> Self {
         let valid = |name: &str, is_valid: fn(&str) -> bool| {
@@ -57,13 +57,13 @@ impl TraceContext {
         self.traceparent.as_deref()
     }
 
-    /// What tracing systems add to the `traceparent`.
+    /// The data that tracing systems add to the `traceparent`.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }
 
-    /// What the program that began the trace wants all to know who take part in it.
+    /// The properties that the program that began the trace propagates to all participants.
     #[must_use]
     pub fn baggage(&self) -> Option<&str> {
         self.baggage.as_deref()
@@ -75,14 +75,14 @@ impl TraceContext {
         self.traceparent()?.split('-').nth(1)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.traceparent.is_none() && self.baggage.is_none()
     }
 
-    /// What is not said here, as another says it: its parent, where there is none here, and those members of its baggage whose
-    /// names are not in this one.
+    /// Completes the context with fields of another: with its parent, if there is none here, and with those members of its baggage
+    /// whose names are absent here.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let (traceparent, tracestate) = match self.traceparent {
@@ -100,7 +100,7 @@ impl TraceContext {
         }
     }
 
-    /// The same without a parent.
+    /// The context without its parent, with only the baggage.
     #[must_use]
     pub fn without_parent(self) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl TraceContext {
         }
     }
 
-    /// Name and value of each field.
+    /// The name and the value of each field.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let fields = [
             (Meta::TRACEPARENT, self.traceparent()),
@@ -123,7 +123,7 @@ impl TraceContext {
 }
 
 impl<'a> FromIterator<(&'a str, &'a str)> for TraceContext {
-    /// Of fields with the same name the first counts, and others than the three are left out.
+    /// The first of several fields with the same name counts, and fields other than the three are ignored.
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(fields: I) -> Self {
         let fields: Vec<_> = fields.into_iter().collect();
         Self::read(|name| {
@@ -185,7 +185,7 @@ fn is_baggage(text: &str) -> bool {
         && text.split(',').all(is_member)
 }
 
-/// A baggage with those members of another whose names it has not got, as long as they fit. One that is malformed stays as it is.
+/// Adds those members of another baggage whose names are absent in `own`, as long as they fit. A malformed `own` stays as it is.
 pub(crate) fn join_baggage<'a>(own: &'a str, more: &str) -> Cow<'a, str> {
     let mut joined = Cow::Borrowed(own);
     if !is_baggage(own) {
@@ -268,7 +268,7 @@ mod tests {
                 );
                 assert_eq!(expected.len(), 2, "{value:?}");
             }
-            // Of what is there twice the first counts.
+            // The first of several fields with the same name counts.
             let found = fields(&[(name, value), ("traceparent", PARENT)]);
             assert_eq!(found, expected, "{name}: {value:?}");
         }

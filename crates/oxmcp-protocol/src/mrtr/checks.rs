@@ -1,4 +1,4 @@
-//! Checks of a question against the capabilities of its client, and of an answer against its question.
+//! Checks of an input request against the capabilities of the client, and of an answer against its input request.
 
 use std::mem;
 
@@ -31,14 +31,15 @@ use crate::{
     values::json::JsonObject,
 };
 
-/// The method of a request, the `_meta` of its params, and its params without it.
+/// The method of a request, the `_meta` of its params, and its params without the `_meta`.
 type Request = (&'static str, Meta, Box<RawValue>);
 
-/// What the client cannot do, the capability's name, and what it would have had to declare.
+/// The action that the client does not support, in words; the name of the capability; and the capabilities that the client must
+/// declare.
 type Missing = (&'static str, &'static str, ClientCapabilities);
 
 impl InputRequest {
-    /// What the user or the model is told. Empty where there is no such text.
+    /// The message for the user. Empty for input requests other than elicitations.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -47,11 +48,11 @@ impl InputRequest {
         }
     }
 
-    /// The request by which a session asks, fitted to the revision of the client: the method, the `_meta` of the params, and
-    /// the params without it. `None` where the question is not known.
+    /// Converts the input request to a request of a session, fitted to the revision of the client: the method, the `_meta` of the
+    /// params, and the params without it. `None` if the kind of input request is unknown.
     ///
     /// # Errors
-    /// Where the params cannot be JSON.
+    /// If the params cannot be serialized as JSON.
     pub fn into_request(self, to: Revision) -> Result<Option<Request>, EncodeError> {
         fn written<P: Payload>(
             method: &'static str,
@@ -70,8 +71,8 @@ impl InputRequest {
         }
     }
 
-    /// Leaves out what the client has not said that it can do, where the question can be answered without: other servers' context
-    /// for a model, without `sampling.context`. Revisions that lack that capability need none.
+    /// Removes an optional part that needs a capability which the client did not declare: the context of other servers for a model,
+    /// if the client lacks `sampling.context`. Revisions that have no such capability do not require it.
     pub fn fit_capabilities(&mut self, capabilities: &ClientCapabilities, revision: Revision) {
         if let Self::CreateMessage(params) = self
             && revision.has_sampling_tools()
@@ -83,7 +84,8 @@ impl InputRequest {
         }
     }
 
-    /// The error for a client of a revision that has not said that it can answer. `None` where it has.
+    /// The error for a client that did not declare the capability to answer, or whose revision lacks it. `None` if the client can
+    /// answer, or if the kind of input request is unknown.
     #[must_use]
     pub fn missing_capability(
         &self,
@@ -112,11 +114,11 @@ impl InputRequest {
         Some(error.with_data(MissingClientCapabilityData::new(needed)))
     }
 
-    /// Checks what no client would answer: a question that is not known, a URL that is none, a conversation with a model
-    /// from which a tool's result is missing.
+    /// Rejects input requests that no client would answer: one of an unknown kind, a URL that is not allowed, or a conversation
+    /// with a model from which a tool result is missing.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// If the input request is such a one, with a description of the problem.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Elicit(ElicitParams::Url(params)) => params
@@ -131,11 +133,11 @@ impl InputRequest {
         }
     }
 
-    /// Checks an answer that came at a revision, and brings it into one form: a form's is completed by its defaults, and what
-    /// an old revision has made of lists is undone.
+    /// Checks an answer that was received in a revision, and normalizes it: an answer to a form is completed with the defaults of
+    /// the form, and lists that an old revision carries as text become lists again.
     ///
     /// # Errors
-    /// Says what does not fit.
+    /// If the answer does not fit, with a description of the problem.
     pub fn check_answer(
         &self,
         answer: &RawValue,
@@ -215,8 +217,8 @@ fn form_answer(
     to_raw_value(&result).map_err(|error| error.to_string())
 }
 
-/// Undoes what the way through an old revision or an odd client has done: lists that were typed as text, whole numbers
-/// that were written with a fraction.
+/// Restores values that an old revision or an unusual client changed: lists that were typed as text, and whole numbers that were
+/// written with a fraction.
 fn convert(schema: &ElicitSchema, content: &RawValue, revision: Revision) -> Box<RawValue> {
     let Ok(mut fields) = serde_json::from_str::<JsonObject>(content.get()) else {
         return content.to_owned();
@@ -241,7 +243,7 @@ fn split_list(value: &mut Value) {
     }
 }
 
-/// The bound up to which every whole number is one of the numbers of JSON parsers everywhere.
+/// The bound up to which all JSON parsers represent every whole number exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn drop_zero_fraction(value: &mut Value) {

@@ -1,4 +1,4 @@
-//! Questions of a server to its client, and the result that carries them in place of an answer (2026-07-28 and later).
+//! Input requests of a server to its client, and the result that carries them in place of a final result (2026-07-28 and later).
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
@@ -15,24 +15,24 @@ use crate::{
     values::{open_enum::setters, ordered_map::OrderedMap},
 };
 
-/// What a server asks, by keys of its choice.
+/// The input requests of a server, by keys of its choice.
 pub type InputRequests = OrderedMap<InputRequest>;
 
-/// One thing that a server asks.
+/// One input request of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {
-    /// The user: `elicitation/create`.
+    /// Input from the user: `elicitation/create`.
     Elicit(ElicitParams),
-    /// A model: `sampling/createMessage`.
+    /// A message of a model: `sampling/createMessage`.
     CreateMessage(Box<CreateMessageParams>),
-    /// The roots: `roots/list`.
+    /// The roots of the client: `roots/list`.
     ListRoots(EmptyParams),
-    /// Something that this version of the crate does not know.
+    /// An input request of a kind that this version of the crate does not know.
     Unknown {
         /// The method.
         method: String,
-        /// The params, as they came.
+        /// The params, as received.
         params: Option<Box<RawValue>>,
     },
 }
@@ -49,7 +49,7 @@ impl InputRequest {
         }
     }
 
-    /// The question as JSON. The code of this is compiled once, in this crate.
+    /// The input request as JSON. Its serialization code is compiled once, in this crate.
     #[doc(hidden)]
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
@@ -70,7 +70,7 @@ impl From<CreateMessageParams> for InputRequest {
 
 impl Serialize for InputRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Of a map's values less code is compiled than of a struct's, which might be raw.
+        // The values of a map compile to less code than the fields of a struct, which might be raw JSON.
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry("method", self.method())?;
         match self {
@@ -105,39 +105,39 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-/// The result that is none yet: the client is to answer, and to make the request again.
+/// The result of a request that needs input first: the client answers the input requests, and sends the request again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InputRequiredResult {
-    /// What is asked.
+    /// The input requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What the client gives back with the answers, as it is.
+    /// The state that the client returns unchanged with its responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
-/// What a server asks before it gives a result, as it stands: nothing of it is read that need not be.
+/// The [`InputRequiredResult`] as received: only the necessary parts are parsed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RawInputRequired<'a> {
     #[serde(borrow, default)]
     input_requests: Option<OrderedMap<RawInputRequest<'a>>>,
-    /// To be given back, byte for byte.
+    /// The state, to be returned byte for byte.
     #[serde(borrow, default)]
     pub request_state: Option<&'a RawValue>,
 }
 
-/// One thing that a server asks.
+/// One input request, as received.
 #[derive(Debug, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct RawInputRequest<'a> {
     #[serde(borrow)]
-    /// The method of the question.
+    /// The method of the input request.
     pub method: Cow<'a, str>,
     #[serde(borrow, default)]
     /// Its params.
@@ -148,7 +148,7 @@ impl<'a> RawInputRequired<'a> {
     /// Reads the result of a request.
     ///
     /// # Errors
-    /// Where it asks for nothing, or cannot be read.
+    /// If the result has neither input requests nor a state, or cannot be read.
     pub fn read(result: &'a str) -> Result<Self, String> {
         let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
         if asked.input_requests.is_none() && asked.request_state.is_none() {
@@ -163,17 +163,17 @@ impl<'a> RawInputRequired<'a> {
         Ok(asked)
     }
 
-    /// What is asked, by keys. `None` where there is nothing to answer.
+    /// The input requests, by their keys. `None` if there are none.
     #[must_use]
     pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
         self.input_requests.filter(|inputs| !inputs.is_empty())
     }
 }
 
-/// The params of a request that is made again, with answers and state in place of those that it was made with.
+/// The params for a retry of a request, with new answers and state in place of those of the earlier attempt.
 ///
 /// # Errors
-/// Where it cannot be JSON.
+/// If the answers cannot be serialized as JSON.
 pub fn with_input_responses(
     params: Text<'_>,
     answers: Option<&InputResponses>,
@@ -208,13 +208,13 @@ pub fn with_input_responses(
 }
 
 impl InputRequiredResult {
-    /// A result that asks nothing yet.
+    /// A result without input requests.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more question, under a key of its own.
+    /// Adds an input request, under a key of its own.
     #[must_use]
     pub fn with_input_request(
         mut self,
@@ -228,7 +228,7 @@ impl InputRequiredResult {
 }
 
 setters!(InputRequiredResult {
-    /// The same with a state, which the client gives back as it is. Clients can read and change it.
+    /// Sets the state, which the client is to return unchanged. A client can read and change it all the same.
     with_request_state => request_state: String,
 });
 

@@ -1,4 +1,4 @@
-//! Encoder of results: as the peer must see them, straight into the buffer that is sent.
+//! Encoder of results: they are fitted to the revision of the peer and written directly into the buffer that is sent.
 
 use oxmcp_json::Text;
 use serde::ser::Error as _;
@@ -29,8 +29,9 @@ use crate::{
     },
 };
 
-/// `HasMeta::write` and `HasMeta::read`. Written out for each type, they are compiled once, in this crate; provided by the trait,
-/// they would be compiled again in each crate that uses them, with all of serde that is below them.
+/// Implements `HasMeta::write` and `HasMeta::read`. Expanded for each type, they are compiled once, in this crate; as
+/// provided methods of the trait they would be compiled again in each crate that uses them, with all of the serde code
+/// below them.
 macro_rules! compile_json_here {
     () => {
         fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
@@ -138,14 +139,14 @@ impl HasMeta for TaskPayload {
     }
 }
 
-/// Appends `result` as a peer of revision `to` must see it. `server_info` is the JSON of this side's
-/// [`Implementation`](crate::types::lifecycle::Implementation), for modern peers; what the result's own `_meta` says instead has
-/// precedence.
+/// Appends `result` in the form of revision `to`. `server_info` is the JSON of this side's
+/// [`Implementation`](crate::types::lifecycle::Implementation), for modern peers; an entry in the result's own `_meta`
+/// has precedence.
 ///
 /// The result is projected, and its `_meta` is moved out of it.
 ///
 /// # Errors
-/// Where the result cannot be JSON. Then nothing is appended.
+/// If the result does not serialize to JSON. Then nothing is appended.
 pub fn encode_result<R: Project + HasMeta>(
     out: &mut Vec<u8>,
     result: &mut R,
@@ -168,7 +169,7 @@ pub fn encode_result<R: Project + HasMeta>(
     })
 }
 
-/// Appends `"_meta":{…}` after a comma, if there is anything to say.
+/// Appends `"_meta":{…}` after a comma, if there is any metadata.
 pub(crate) fn append_meta(
     out: &mut Vec<u8>,
     server_info: Option<&str>,
@@ -192,8 +193,8 @@ pub(crate) fn append_meta(
     append_members(out, |out| serde_json::to_writer(out, meta))
 }
 
-/// Appends the members of the object that `write` writes, and the brace that closes it. A brace was opened
-/// before, and members may stand behind it.
+/// Appends the members of the object that `write` writes, with its closing brace. The buffer must already have the
+/// opening brace, and may have members after it.
 pub(crate) fn append_members(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
@@ -219,7 +220,7 @@ fn append(out: &mut Vec<u8>, value: &impl HasMeta) -> Result<(), EncodeError> {
     undo_on_error(out, start, |out| value.write(out))
 }
 
-/// Nothing half-written stays behind.
+/// Removes partial output if `write` fails.
 pub(crate) fn undo_on_error(
     out: &mut Vec<u8>,
     start: usize,
@@ -231,28 +232,28 @@ pub(crate) fn undo_on_error(
     })
 }
 
-/// Makes text of what [`encode_result`] has written into an empty buffer.
+/// Converts the output of [`encode_result`], written to an empty buffer, to text.
 ///
 /// # Errors
-/// Where it cannot be JSON.
+/// If the bytes are not UTF-8.
 pub fn into_text(json: Vec<u8>) -> Result<Box<str>, EncodeError> {
     let text = String::from_utf8(json).map(String::into_boxed_str);
     text.map_err(|error| serde_json::Error::custom(error).into())
 }
 
-/// Of which type a result is.
+/// The type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum ResultType {
-    /// It is the result. What says nothing is meant so.
+    /// The final result. A result without `resultType` has this type.
     Complete,
-    /// It is an [`InputRequiredResult`].
+    /// An [`InputRequiredResult`].
     InputRequired,
-    /// This crate does not know the type, so it cannot take it for the result.
+    /// A type that this crate does not know, so it cannot be read as the final result.
     Other,
 }
 
-/// Looks of which type a result is, without parsing it.
+/// Determines the type of a result without parsing it.
 #[must_use]
 pub fn peek_result_type(result: Text<'_>) -> ResultType {
     match result.members().find(|(key, _)| key.is_str("resultType")) {

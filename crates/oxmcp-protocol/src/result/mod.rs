@@ -1,11 +1,11 @@
-//! Results of requests: written for the revision of the peer, and peeked at without being parsed.
+//! Results of requests: encoded for the revision of the peer, and inspected without full parsing.
 //!
 //! | | |
 //! |---|---|
-//! | `encode` | results of the protocol as bytes, and the `resultType` of a result |
+//! | `encode` | the encoder of the protocol's results, and the `resultType` of a result |
 //! | `payload` | [`Payload`](crate::Payload): params and results that extensions define |
-//! | `tool_result` | the result of a tool, written by hand because it is most of what is ever sent |
-//! | `tool_index` | the places of the parts of a tool's result, found while its message is checked |
+//! | `tool_result` | the hand-written encoder of tool results, which are most of the data that is sent |
+//! | `tool_index` | the positions of the parts of a tool's result, found while its message is checked |
 
 pub(crate) mod encode;
 pub(crate) mod payload;

@@ -11,10 +11,10 @@ use crate::{
     revision::{projection::project::Project, version::Revision},
 };
 
-/// What a message carries: the params or the result of a method.
+/// The payload of a message: the params or the result of a method.
 ///
-/// It is implemented for the types of this module. Types of your own, for the methods of an
-/// extension, need nothing but `impl Payload for Mine {}`. They are JSON objects.
+/// It is implemented for the params and results of the protocol. Types of your own, for the methods of an extension, need
+/// nothing but `impl Payload for Mine {}`. They must serialize to JSON objects.
 ///
 /// ```
 /// use oxmcp_protocol::Payload;
@@ -25,20 +25,21 @@ use crate::{
 /// impl Payload for WindParams {}
 /// ```
 pub trait Payload: Serialize + Send + Sync {
-    /// The `_meta`. `None` where there is no place for one.
+    /// The `_meta` of the payload. `None` if the type has no field for it.
     fn metadata(&mut self) -> Option<&mut Meta> {
         None
     }
 
-    /// Makes it fit the revision of the peer that it is sent to: drops or rewrites what that revision does not have.
+    /// Fits the payload to the revision of the receiving peer: drops or rewrites members that this revision does not
+    /// have.
     fn fit(&mut self, to: Revision) {
         let _ = to;
     }
 
-    /// Reads it from JSON.
+    /// Reads the payload from JSON.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the JSON is not that of the type.
     fn from_json(json: &str) -> serde_json::Result<Self>
     where
         Self: DeserializeOwned,
@@ -46,10 +47,10 @@ pub trait Payload: Serialize + Send + Sync {
         serde_json::from_str(json)
     }
 
-    /// Appends it as JSON.
+    /// Appends the payload as JSON.
     ///
     /// # Errors
-    /// Where it cannot be JSON.
+    /// If the payload does not serialize to JSON.
     fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         serde_json::to_writer(out, self)
     }
@@ -76,11 +77,11 @@ impl<T: HasMeta + Project + Send + Sync> Payload for T {
     }
 }
 
-/// Appends a result as [`encode_result`](crate::result::encode::encode_result) does, where it need not be of this crate. What it says by itself
-/// of its type and in a `_meta` stands.
+/// Appends a result as [`encode_result`](crate::result::encode::encode_result) does, also for types of other crates. A
+/// `resultType` and a `_meta` that the result itself has are kept.
 ///
 /// # Errors
-/// Where the result cannot be JSON, or is no object. Then nothing is appended.
+/// If the result does not serialize to JSON, or not to an object. Then nothing is appended.
 pub fn encode_payload<R: Payload>(
     out: &mut Vec<u8>,
     result: &mut R,
@@ -105,7 +106,7 @@ fn add_server_info(meta: &mut Meta, info: &str) {
     }
 }
 
-/// Appends a result that has been written, with what a modern peer expects and it does not say.
+/// Appends a serialized result, and adds the members that a modern peer expects and the result lacks.
 fn append_written(
     out: &mut Vec<u8>,
     written: Vec<u8>,
@@ -128,7 +129,7 @@ fn append_written(
             append_meta(out, server_info, &Meta::default())?;
         }
         if typed == start + 1 && out.len() > typed {
-            // The comma before it.
+            // Removes the comma before it.
             out.remove(typed);
         }
         append_members(out, |out| {
@@ -138,7 +139,7 @@ fn append_written(
     })
 }
 
-/// Whether a result says that it is of this type.
+/// Whether the `resultType` of a result is `name`.
 #[must_use]
 pub fn has_result_type(result: Text<'_>, name: &str) -> bool {
     let mut members = result.members();

@@ -1,4 +1,4 @@
-//! Index of a tool's result: the places of its parts, found while its message is checked.
+//! Index of a tool's result: the positions of its parts, found while its message is checked.
 //!
 //! See [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
 
@@ -11,16 +11,17 @@ use crate::{
     types::{content::ContentBlock, tools::CallToolResult},
 };
 
-/// A text that takes the room of its result must not waste more of it, in bytes.
+/// The maximum number of unused bytes in the allocation of a text that takes over the allocation of its result.
 pub(crate) const LARGEST_WASTE: usize = 128;
 
-/// Where the parts of a tool's result are in its text, where it is as most are: text, which may be structured as well.
+/// The positions of the parts of a tool's result in its text, if the result has the usual form: text, with or without
+/// structured content.
 ///
-/// It is found while the message is checked, so that the result is not walked over once more when it is read. It is handed
-/// on a few times, and so it is small.
+/// It is found while the message is checked, so that reading the result takes no second pass. It is passed on several
+/// times, so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResultIndex {
-    /// The one text that there is, as a JSON string; the whole array where there are `several`.
+    /// The text of the only block, as a JSON string; the whole array if `several` is set.
     content: Option<Part>,
     structured: Option<Part>,
     meta: Option<Part>,
@@ -28,8 +29,8 @@ pub struct ResultIndex {
     is_error: bool,
 }
 
-/// A part of a text that does not begin with it: its start, its end, and a bit for whether it is known to be a string in
-/// which nothing is escaped.
+/// A range of the result's text that does not begin at its start: the start, the end, and a bit for whether it is known
+/// to be a string without escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part(NonZeroU64);
 
@@ -43,7 +44,7 @@ impl Part {
         NonZeroU64::new(bits).map(Self).ok_or(SyntaxError)
     }
 
-    /// The value that a cursor has just gone over, in a text that began at `origin`.
+    /// The part for a value that the cursor has just passed, in a text that begins at `origin`.
     #[inline]
     fn behind(cursor: &Cursor<'_>, value: Text<'_>, origin: usize) -> Checked<Self> {
         let end = cursor.at() - origin;
@@ -67,8 +68,8 @@ impl Part {
         Some(Text::string(text, self.is_plain()))
     }
 
-    /// Takes a string out of the text. Where it is nearly all of it, the text itself becomes the string, and nothing
-    /// is allocated.
+    /// Takes a string out of the text. If the string is nearly all of the text, the allocation of the text is reused
+    /// for it.
     fn take_out(self, text: &mut Box<str>) -> Option<String> {
         let (start, end) = (self.start() + 1, self.end() - 1);
         if !self.is_plain() || text.len() - (end - start) > LARGEST_WASTE {
@@ -88,12 +89,12 @@ impl ResultIndex {
     const META: u8 = 8;
     const RESULT_TYPE: u8 = 16;
 
-    /// Goes over the result that stands here, fills in what is still empty, and gives the text. An error says that there is
-    /// more to the result, or something wrong with it; then this means nothing.
+    /// Reads the result at the cursor, fills in the index, which must be empty, and returns the text. An error means
+    /// that the result has other parts or is invalid; then the index is meaningless.
     #[inline]
     pub(crate) fn find<'a>(&mut self, cursor: &mut Cursor<'a>) -> Checked<Text<'a>> {
         let origin = cursor.at();
-        // The usual order of the first members: their names need no look.
+        // The usual order of the first members: their names need no parsing.
         let mut seen = if cursor.enter_literal(r#"{"content":"#) {
             Self::CONTENT
         } else if cursor.enter_literal(r#"{"resultType":"complete","content":"#) {
@@ -119,7 +120,7 @@ impl ResultIndex {
         cursor.since(origin).map(Text::checked)
     }
 
-    /// Takes a member. Returns a bit that stands for it, or none where it means nothing.
+    /// Takes a member. Returns the bit of the member, or zero for a member without meaning.
     fn take(&mut self, key: &str, cursor: &mut Cursor<'_>, origin: usize) -> Checked<u8> {
         if key == "content" {
             self.take_content(cursor, origin)?;
@@ -165,7 +166,7 @@ impl ResultIndex {
         Ok(())
     }
 
-    /// Takes the content out of the text of the result, which may be used up.
+    /// Takes the content out of the text of the result, which may be consumed.
     fn take_out(self, result: &mut Box<str>) -> Option<Vec<ContentBlock>> {
         let Some(content) = self.content else {
             return Some(Vec::new());
@@ -181,7 +182,7 @@ impl ResultIndex {
     }
 }
 
-/// The text of the one block that stands here, where it is written just as nearly all servers write it.
+/// The text of the only block at the cursor, if it is written exactly as nearly all servers write it.
 #[inline]
 fn find_usual(cursor: &mut Cursor<'_>, origin: usize) -> Option<Part> {
     let before = cursor.mark();
@@ -196,7 +197,7 @@ fn find_usual(cursor: &mut Cursor<'_>, origin: usize) -> Option<Part> {
     None
 }
 
-/// The text of a block that has nothing but its type and a text.
+/// The text of a block that has no members but its type and its text.
 fn find_text(cursor: &mut Cursor<'_>, origin: usize) -> Checked<Part> {
     let (mut is_text, mut text) = (false, None);
     let block = cursor.members(|key, cursor| {
@@ -217,8 +218,8 @@ fn find_text(cursor: &mut Cursor<'_>, origin: usize) -> Checked<Part> {
 }
 
 impl CallToolResult {
-    /// Reads what most results are: text, which may be structured as well, and nothing beside it. `None` where there is
-    /// more to it, or something wrong with it: then `Deserialize` tells.
+    /// Reads a result of the usual form: text, with or without structured content, and nothing else. `None` if the
+    /// result has other parts or is invalid: then `Deserialize` must read it or report the error.
     #[doc(hidden)]
     pub fn read_plain(result: &mut Box<str>) -> Option<Self> {
         let mut index = ResultIndex::default();
@@ -226,7 +227,7 @@ impl CallToolResult {
         Self::read_indexed(result, index)
     }
 
-    /// The same where it is known what is where. The text may be used up; not so where it gives `None`.
+    /// Reads a result whose index is known. The text may be consumed, but not if the return value is `None`.
     #[doc(hidden)]
     pub fn read_indexed(result: &mut Box<str>, index: ResultIndex) -> Option<Self> {
         let structured_content = match index.structured {

@@ -1,4 +1,4 @@
-//! Tests of the index: a result that is read by it is the result that serde reads.
+//! Tests of the index: results read by it equal the results read by serde.
 
 use proptest::{collection, prelude::*, sample};
 
@@ -58,7 +58,7 @@ proptest! {
     #[test]
     fn plain_results_are_read_as_they_are_deserialized(
         members in collection::vec((a_key(), a_value()), 0..4),
-        // As nearly all servers write them, without white space, and as some do.
+        // Without white space, as nearly all servers write it, and with white space, as some do.
         colon in sample::select(vec![":", " : "]),
     ) {
         let members: Vec<_> = members.iter().map(|(key, value)| format!("{key}{colon}{value}")).collect();

@@ -1,17 +1,18 @@
-//! Encoder of the [result of a tool](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result), written by hand.
+//! Hand-written encoder of
+//! [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
 //!
-//! It is the commonest of all results, and its text is what most bytes of most sessions are. Serializers look at every
-//! byte of a string; [`write_string`] looks at many together.
+//! It is the most common of all results, and its text makes up most of the bytes of most sessions. Serializers examine
+//! strings byte by byte; [`write_string`] examines many bytes at once.
 
 use oxmcp_json::write_string;
 
 use crate::types::{content::ContentBlock, tools::CallToolResult};
 
 impl CallToolResult {
-    /// Appends the result as JSON, just as its `Serialize` has it.
+    /// Appends the result as JSON, exactly as its `Serialize` implementation writes it.
     ///
     /// # Errors
-    /// Where it cannot be JSON.
+    /// If the result does not serialize to JSON.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         out.reserve(self.room());
         out.extend_from_slice(br#"{"content":["#);
@@ -37,8 +38,8 @@ impl CallToolResult {
         Ok(())
     }
 
-    /// About as much as it takes, so that a long one is not moved while it is written. Where the text is JSON, every eighth byte of it is
-    /// a quote to be escaped.
+    /// The approximate encoded length in bytes, so that the buffer of a long result is not reallocated during writing.
+    /// If the text is JSON, about every eighth byte of it is a quote that needs an escape.
     fn room(&self) -> usize {
         let texts = self.content.iter().map(|block| match block {
             ContentBlock::Text(text) => text.text.len() + text.text.len() / 4,

@@ -1,6 +1,6 @@
 //! Methods of the protocol: one type for each, and one table for each direction.
 //!
-//! The tables are the only place that says which revisions have which methods.
+//! The tables are the only place that defines which revisions have which methods.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -32,12 +32,12 @@ use crate::{
 pub trait Method: Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
-    /// What the request carries.
+    /// The params of the request.
     type Params: Payload + DeserializeOwned + 'static;
-    /// What the answer carries.
+    /// The result of the request.
     type Result: Payload + DeserializeOwned + 'static;
-    /// The `resultType`s beside the protocol's own that `Result` can be read from, where an extension adds some: see
-    /// `Extension::result_type` of the SDK.
+    /// The `resultType`s that `Result` can be read from in addition to the protocol's own, if an extension defines
+    /// some: see `Extension::result_type` of the SDK.
     const RESULT_TYPES: &'static [&'static str] = &[];
 }
 
@@ -45,11 +45,11 @@ pub trait Method: Send + Sync + 'static {
 pub trait Notification {
     /// The name on the wire.
     const NAME: &'static str;
-    /// What the notification carries.
+    /// The params of the notification.
     type Params: Serialize + DeserializeOwned + Send + 'static;
 }
 
-/// A kind of request within whose result a server may ask: one of [`MULTI_ROUND_TRIP`].
+/// A kind of request whose result may ask the client for input: one of [`MULTI_ROUND_TRIP`].
 /// See [supported requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#supported-requests).
 pub trait MultiRoundTrip: Method {}
 
@@ -57,7 +57,7 @@ impl MultiRoundTrip for CallTool {}
 impl MultiRoundTrip for GetPrompt {}
 impl MultiRoundTrip for ReadResource {}
 
-/// A kind of request whose answer says how long it stays fresh.
+/// A kind of request whose result says for how long it may be cached.
 ///
 /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
 pub trait Cacheable: Method {}
@@ -76,7 +76,7 @@ macro_rules! methods {
         }
     )+
 
-        /// Visits the type of the result of a method of the protocol.
+        /// Calls the visitor with the result type of a method of the protocol.
         pub(crate) fn visit_result<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
             match name {
                 $( $name => Some(visitor.visit::<$result>()), )+
@@ -121,16 +121,16 @@ macro_rules! notifications {
     };
 }
 
-/// Code that runs with the type of a message that is known by the name of its method.
+/// Code that is generic over the type of a message and runs for the type that belongs to a method name.
 pub(crate) trait PayloadVisitor {
-    /// The result of the code.
+    /// The return type of the code.
     type Output;
 
-    /// Runs it.
+    /// Runs the code for the type `P`.
     fn visit<P: Payload + DeserializeOwned>(self) -> Self::Output;
 }
 
-/// Visits the type of the params of a request or notification of the protocol.
+/// Calls the visitor with the params type of a request or notification of the protocol.
 pub(crate) fn visit_params<V: PayloadVisitor>(name: &str, visitor: V) -> Option<V::Output> {
     match visit_params_of_request(name, visitor) {
         Ok(output) => Some(output),
@@ -185,25 +185,25 @@ notifications! {
     TaskStatusChanged, "notifications/tasks/status", Task;
 }
 
-/// One line of a table: a method, and the revisions that have it.
+/// One row of a table: a method, and the revisions that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
     /// The name on the wire.
     pub name: &'static str,
-    /// The first revision that has it.
+    /// The first revision that has the method.
     pub since: Revision,
-    /// The last revision that has it.
+    /// The last revision that has the method.
     pub until: Revision,
-    /// The member of its params that says what it is about, where there is one: over HTTP the header `Mcp-Name` repeats it,
-    /// from 2026-07-28 on.
+    /// The member of the params that names the subject of the request, if there is one: over HTTP the header `Mcp-Name`
+    /// repeats it, from 2026-07-28 on.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers).
     pub named: Option<&'static str>,
-    /// Whether a server may be asked for it again though nobody knows what came of it the first time: doing it twice does
-    /// no harm. It is noted of [`REQUESTS_TO_SERVER`] alone.
+    /// Whether the request may be sent to a server again although the outcome of the first attempt is unknown, because
+    /// it is harmless to execute it twice. It is set in [`REQUESTS_TO_SERVER`] only.
     pub repeatable: bool,
-    /// Whether a session is another afterwards: it is said again where a session is made again. It is noted of what clients
-    /// send alone.
+    /// Whether the method changes the state of the session, so that it must be sent again when a session is
+    /// re-established. It is set for methods that clients send only.
     pub changes_session: bool,
 }
 
@@ -249,7 +249,7 @@ impl Row {
     }
 }
 
-/// The line of a method, in one of the tables.
+/// Returns the row of a method in one of the tables.
 ///
 /// ```
 /// use oxmcp_protocol::{Revision, method};
@@ -260,7 +260,7 @@ impl Row {
 /// ```
 #[must_use]
 pub fn find(table: &'static [Row], name: &str) -> Option<&'static Row> {
-    // A walk over at most 21 lines, most of which differ in length: it is faster than any hash.
+    // A linear search over at most 21 rows, most of which differ in length: it is faster than any hash.
     table.iter().find(|row| row.name == name)
 }
 
@@ -277,7 +277,7 @@ const LEGACY: Revision = Revision::LATEST_LEGACY;
 const MODERN: Revision = Revision::V2026_07_28;
 const LATEST: Revision = Revision::LATEST;
 
-/// The requests that clients make, the frequent ones first.
+/// The requests that clients send, the frequent ones first.
 pub const REQUESTS_TO_SERVER: &[Row] = &[
     Row::request::<CallTool>(FIRST, LATEST).named("name"),
     Row::request::<ListTools>(FIRST, LATEST).repeatable(),
@@ -310,7 +310,8 @@ pub const REQUESTS_TO_SERVER: &[Row] = &[
     Row::request::<ListTasks>(TASKS, TASKS),
 ];
 
-/// The requests that servers make. Modern servers make none: they ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s.
+/// The requests that servers send. Modern servers send none: they use
+/// [`InputRequest`](crate::mrtr::requests::InputRequest)s.
 pub const REQUESTS_TO_CLIENT: &[Row] = &[
     Row::request::<CreateMessage>(FIRST, LEGACY),
     Row::request::<Elicit>(ELICITATION, LEGACY),
@@ -322,14 +323,15 @@ pub const REQUESTS_TO_CLIENT: &[Row] = &[
     Row::request::<ListTasks>(TASKS, TASKS),
 ];
 
-/// What modern servers ask by [`InputRequest`](crate::mrtr::requests::InputRequest)s, within the result of a request.
+/// The methods of the [`InputRequest`](crate::mrtr::requests::InputRequest)s that modern servers send within the result
+/// of a request.
 pub const INPUT_REQUESTS: &[Row] = &[
     Row::request::<CreateMessage>(MODERN, LATEST),
     Row::request::<Elicit>(MODERN, LATEST),
     Row::request::<ListRoots>(MODERN, LATEST),
 ];
 
-/// The requests within whose results servers may ask.
+/// The requests whose results may ask the client for input.
 pub const MULTI_ROUND_TRIP: &[Row] = &[
     Row::request::<CallTool>(MODERN, LATEST),
     Row::request::<GetPrompt>(MODERN, LATEST),

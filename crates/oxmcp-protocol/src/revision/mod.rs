@@ -1,13 +1,13 @@
-//! Revisions of the protocol, and all that differs between them.
+//! Revisions of the protocol, and all differences between them.
 //!
-//! Nothing outside of this room compares revisions.
+//! No code outside of this module compares revisions.
 //!
 //! | | |
 //! |---|---|
-//! | `version` | [`Revision`], and the questions that it answers |
+//! | `version` | [`Revision`], and its features |
 //! | `method` | the methods: a type for each, and the table of the revisions that have them |
-//! | `negotiation` | the decision which revision to speak with a server |
-//! | `projection` | messages made to fit the revision of the peer |
+//! | `negotiation` | the choice of the revision for a server |
+//! | `projection` | fitting of messages to the revision of the peer |
 
 pub mod method;
 pub(crate) mod negotiation;

@@ -1,4 +1,4 @@
-//! Negotiation: the revision to speak with a server, as pure decisions.
+//! Negotiation: the choice of the revision for a server, as pure functions.
 //! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), and the rules for
 //! [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility) and for
 //! [HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#backward-compatibility).
@@ -8,21 +8,22 @@ use serde_json::value::RawValue;
 
 use crate::{jsonrpc::error::ErrorCode, revision::version::Revision};
 
-/// What to do after the answer to `server/discover`.
+/// The next step after the response to `server/discover`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "only the SDK may use it")]
 pub enum ProbeOutcome {
-    /// The server is modern, and this is the revision to speak.
+    /// The server is modern, and supports this revision.
     Modern(Revision),
-    /// The server is modern but has refused the revision that was asked for: ask again in this one, once.
+    /// The server is modern but has refused the requested revision: repeat the request in this one, once.
     AskAgain(Revision),
     /// The server is legacy: open a session with `initialize`.
     Legacy,
-    /// Neither can be told, or there is no revision that both speak. The error is what the user must see.
+    /// The response tells neither, or there is no common revision. The user must see the error.
     Surface,
 }
 
-/// Decides on a `DiscoverResult`. `theirs` are the names that it lists, `ours` what this client may speak.
+/// Decides after a `DiscoverResult`. `theirs` are the revision names that it lists, `ours` the revisions that this
+/// client supports.
 #[must_use]
 pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> ProbeOutcome {
     match newest_common(theirs, ours) {
@@ -32,24 +33,24 @@ pub fn on_discovered(theirs: &[String], ours: &[Revision]) -> ProbeOutcome {
     }
 }
 
-/// Error that answered a question about revisions, as far as it says something about them.
+/// The parts of a failure of `server/discover` or `initialize` that matter for the choice of the revision.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct ProbeFailure<'a> {
-    /// The status of the HTTP answer that it came with.
+    /// The status of the HTTP response that carried the error.
     pub http_status: Option<u16>,
-    /// The code, where it is a JSON-RPC error.
+    /// The error code, if it is a JSON-RPC error.
     pub code: Option<ErrorCode>,
     /// The data of a JSON-RPC error.
     pub data: Option<&'a RawValue>,
-    /// Whether there was a result, which makes no sense.
+    /// Whether the response was a result that could not be read.
     pub is_unreadable: bool,
 }
 
-/// Decides on an error, and on the status that it came with over HTTP. What says nothing about the era (a timeout, missing
-/// credentials, a broken connection or server) is surfaced; an error that only modern servers know means modern; any other
-/// answer means legacy, and so does one that makes no sense: some servers have an empty result for whatever they do not
-/// know.
+/// Decides after an error and, over HTTP, its status. An error that does not depend on the era (a timeout, missing
+/// credentials, a failed connection or server) is surfaced; an error that only modern servers send means modern; any
+/// other response means legacy, and so does an unreadable result: some servers respond with an empty result to methods
+/// that they do not know.
 pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> ProbeOutcome {
     let error = error.into();
     if !is_answer(error) {
@@ -65,15 +66,15 @@ pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> Pr
     }
 }
 
-/// Whether an HTTP status says nothing about what the server speaks, whatever its body says: it is about the caller, about
-/// the rate of calls, or from a proxy on the way. A redirection that was not followed leads to another server.
+/// Whether an HTTP status tells nothing about the revisions of the server, whatever the body says: it concerns the
+/// caller or the rate of calls, or comes from a proxy. A redirection that was not followed leads to another server.
 fn is_inconclusive(status: u16) -> bool {
-    // Credentials, payment, and "come back later".
+    // Credentials, payment, and requests to retry later.
     const OF_THE_CALLER: [u16; 7] = [401, 402, 403, 407, 408, 425, 429];
     OF_THE_CALLER.contains(&status) || !matches!(status, 200..=299 | 400..=499)
 }
 
-/// Whether an error is the server's own answer to what it was asked, be it one that is no JSON-RPC.
+/// Whether an error is the server's own response to the request, even if it is no JSON-RPC error.
 pub fn is_answer<'a>(error: impl Into<ProbeFailure<'a>>) -> bool {
     let error = error.into();
     match error.http_status {
@@ -82,7 +83,7 @@ pub fn is_answer<'a>(error: impl Into<ProbeFailure<'a>>) -> bool {
     }
 }
 
-/// Decides on an error in answer to `initialize`: the revision to try instead, where the server named one.
+/// Decides after an error response to `initialize`: returns the revision to try instead, if the server names one.
 pub fn on_refused<'a>(
     error: impl Into<ProbeFailure<'a>>,
     asked: Revision,
@@ -106,7 +107,7 @@ fn on_discovered_by_error(error: ProbeFailure<'_>, ours: &[Revision]) -> ProbeOu
         return ProbeOutcome::Surface;
     };
     match on_discovered(&supported, ours) {
-        // Be it the one that it has just refused: that is odd, and another node of the server may take it.
+        // Even if it is the refused revision: another node of the server may accept it.
         ProbeOutcome::Modern(revision) => ProbeOutcome::AskAgain(revision),
         other => other,
     }

@@ -1,6 +1,6 @@
-//! Revisions of the protocol, and the questions about what they have.
+//! Revisions of the protocol, and the features of each.
 //!
-//! This is the only place that knows. Everybody else asks a [`Revision`] a question by name.
+//! Only this file defines them: all other code calls the methods of [`Revision`].
 
 use std::{fmt, ops::RangeBounds, str::FromStr};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A revision of the Model Context Protocol.
 ///
 /// Revisions are ordered by age. The first four are *legacy*: a session is opened by `initialize`. From 2026-07-28 on
-/// they are *modern*: every request says all that there is to know.
+/// they are *modern*: every request carries all the information that the server needs.
 /// See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning).
 ///
 /// ```
@@ -50,7 +50,7 @@ impl Revision {
     ];
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
-    /// The newest revision that is opened by `initialize`.
+    /// The newest revision whose sessions are opened by `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
     /// The name on the wire.
@@ -72,14 +72,14 @@ impl Revision {
         revisions.filter(|it| range.contains(it)).collect()
     }
 
-    /// Whether requests are stateless and carry all in `_meta`, without `initialize`.
+    /// Whether requests are stateless and carry all information in `_meta`, without `initialize`.
     #[must_use]
     pub const fn is_modern(self) -> bool {
         matches!(self, Self::V2026_07_28)
     }
 }
 
-/// What a revision has. Each question is answered here, and nowhere else are revisions compared.
+/// The features of each revision. No other place in the code compares revisions.
 impl Revision {
     const fn since(self, first: Self) -> bool {
         self as u8 >= first as u8
@@ -94,7 +94,7 @@ impl Revision {
     }
 }
 
-/// The differences between revisions, each with the revisions that have it.
+/// Defines the differences between revisions, each with the revisions that have it.
 macro_rules! differences {
     ($($(#[$doc:meta])+ $visibility:vis $name:ident: $range:ident $revision:ident;)+) => {
         impl Revision {
@@ -111,31 +111,31 @@ macro_rules! differences {
 }
 
 differences! {
-    /// Messages can come in arrays.
+    /// Messages can be sent in arrays.
     pub has_batches: only V2025_03_26;
 
-    /// A stream can begin with an event that gives nothing but an id, and end before the answer: the client comes back.
+    /// A stream can begin with an event that has only an id, and end before the response: the client then resumes it.
     pub has_polling: only V2025_11_25;
 
-    /// Content can be a sound.
+    /// Content can be audio.
     pub(crate) has_audio: since V2025_03_26;
 
-    /// Tools have hints.
+    /// Tools have annotations.
     pub(crate) has_tool_annotations: since V2025_03_26;
 
     /// Progress can have a message.
     pub has_progress_messages: since V2025_03_26;
 
-    /// Servers say that they complete arguments.
+    /// Servers declare the completions capability.
     pub(crate) has_completions_capability: since V2025_03_26;
 
-    /// Things have a name for people beside the one for programs.
+    /// Named items have a title for people in addition to the name for programs.
     pub(crate) has_titles: since V2025_06_18;
 
     /// Parts of messages have a `_meta` of their own.
     pub(crate) has_part_meta: since V2025_06_18;
 
-    /// Annotations say when something changed last.
+    /// Annotations have the time of the last modification.
     pub(crate) has_last_modified: since V2025_06_18;
 
     /// Content can be a link to a resource.
@@ -147,46 +147,46 @@ differences! {
     /// Structured content can be any JSON, and not only an object.
     pub(crate) has_any_structured_content: since V2026_07_28;
 
-    /// Completion is told what is already settled.
+    /// Completion requests have the arguments that were already resolved.
     pub(crate) has_completion_context: since V2025_06_18;
 
-    /// Servers can ask the user.
+    /// Servers can request input from the user.
     pub has_elicitation: since V2025_06_18;
 
-    /// Servers can send the user to a URL, and clients say whether they show forms, URLs or both.
+    /// Servers can send the user to a URL, and clients declare whether they support forms, URLs or both.
     pub has_elicitation_modes: since V2025_11_25;
 
-    /// URLs that users are sent to have an id, by which their end is told.
+    /// URL elicitations have an id, by which the server reports their completion.
     pub has_elicitation_ids: only V2025_11_25;
 
-    /// Forms have titled choices, choices of several, and defaults for all fields.
+    /// Forms have titled choices, multiple choices, and defaults for all fields.
     pub has_rich_forms: since V2025_11_25;
 
-    /// Things have icons.
+    /// Named items have icons.
     pub(crate) has_icons: since V2025_11_25;
 
     /// Implementations have a description and a website.
     pub(crate) has_implementation_details: since V2025_11_25;
 
-    /// Sampling knows tools, and messages of several pieces.
+    /// Sampling has tools, and messages with several pieces of content.
     pub has_sampling_tools: since V2025_11_25;
 
-    /// Messages of sampling have a `_meta` of their own.
+    /// Sampling messages have a `_meta` of their own.
     pub(crate) has_sampling_message_meta: since V2025_11_25;
 
-    /// Requests can run on as tasks.
+    /// Requests can continue as tasks.
     pub(crate) has_tasks: only V2025_11_25;
 
-    /// Clients say when their roots change.
+    /// Clients notify servers of changes to their roots.
     pub(crate) has_roots_list_changed: until V2025_11_25;
 
-    /// Results say of which type they are, and who made them.
+    /// Results name their type and the server.
     pub(crate) has_result_types: since V2026_07_28;
 
-    /// Results say how long they stay fresh.
+    /// Results say for how long they may be cached.
     pub(crate) has_caching: since V2026_07_28;
 
-    /// Requests carry the answers to what the server asked.
+    /// Requests carry the responses to the server's input requests.
     pub has_input_responses: since V2026_07_28;
 
     /// An unknown resource has an error code of its own.
@@ -208,7 +208,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// There is no revision of that name, or this version of the crate does not know it.
+/// No revision has this name, or this version of the crate does not know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownRevision;

@@ -9,60 +9,60 @@ use crate::values::{
     open_enum::{open_enum, setters},
 };
 
-/// For whom content is, and how much it matters.
+/// Annotations of content and resources, for clients: the audience, the priority and the time of the last change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Annotations {
-    /// For whom it is meant.
+    /// The intended audience.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
-    /// How much it matters, from 0 (can be left out) to 1 (is needed).
+    /// The priority, from 0 (entirely optional) to 1 (required).
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub priority: Option<f64>,
-    /// When it was changed last, in ISO 8601 (2025-06-18 and later).
+    /// The time of the last change, in ISO 8601 (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
 
 setters!(Annotations {
-    /// The same for an audience.
+    /// Sets the audience.
     with_audience => audience: Vec<Role>,
-    /// The same with a priority from 0 to 1.
+    /// Sets the priority, from 0 to 1.
     with_priority => priority: f64,
-    /// The same with the time of the last change, in ISO 8601.
+    /// Sets the time of the last change, in ISO 8601.
     with_last_modified => last_modified: String,
 });
 
-/// Who speaks, or is spoken to.
+/// The sender or the audience of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Role {
-    /// The person.
+    /// The person who uses the application.
     User,
     /// The model.
     Assistant,
 }
 
-/// A picture that stands for something in a user interface (2025-11-25 and later).
+/// An icon for user interfaces (2025-11-25 and later).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where it is: an `https:` or a `data:` URI.
+    /// The URI of the image: an `https:`, `http:` or `data:` URI.
     pub src: String,
-    /// What it is, where the source does not say.
+    /// The MIME type of the image, if the source does not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The sizes it serves, like `48x48` or `any`. None means all.
+    /// The sizes at which the icon can be used, like `48x48` or `any`. An empty list means all sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// The theme it is made for.
+    /// The theme that the icon is made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
 }
@@ -77,8 +77,8 @@ impl Icon {
         }
     }
 
-    /// Checks that it is fetched from the web or stands in the source itself. Other schemes reach files, programs or networks of
-    /// whoever shows it, and icons come from servers that need not be trusted.
+    /// Checks that the icon is fetched from the web or embedded in its URI. Other schemes reach files, programs or networks of the
+    /// application that displays the icon, and icons come from servers that need not be trusted.
     ///
     /// ```
     /// use oxmcp_protocol::Icon;
@@ -88,7 +88,7 @@ impl Icon {
     /// ```
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// If the URI has another scheme or none, with a description of the problem.
     pub fn check(&self) -> Result<(), String> {
         let scheme = self.src.split_once(':').map_or("", |(scheme, _)| scheme);
         let is_safe = ["https", "http", "data"]
@@ -105,18 +105,18 @@ impl Icon {
 }
 
 setters!(Icon {
-    /// The same with its MIME type.
+    /// Sets the MIME type.
     with_mime_type => mime_type: String,
-    /// The same for a theme.
+    /// Sets the theme.
     with_theme => theme: IconTheme,
 });
 
 open_enum! {
     /// The background that an icon is made for.
     pub enum IconTheme {
-        /// A light one.
+        /// A light background.
         Light = "light",
-        /// A dark one.
+        /// A dark background.
         Dark = "dark",
     }
 }

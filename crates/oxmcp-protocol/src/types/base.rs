@@ -10,7 +10,7 @@ use crate::{jsonrpc::id::RequestId, meta::object::Meta};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmptyParams {
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -19,16 +19,16 @@ pub struct EmptyParams {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NotificationParams {
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
-/// The result of a request that only has to succeed.
+/// The result of a request that returns no data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmptyResult {
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -38,19 +38,19 @@ pub struct EmptyResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelledParams {
-    /// The request that is taken back. 2025-11-25 allows leaving it out.
+    /// The id of the request to cancel. 2025-11-25 allows leaving it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// Why, for people and logs.
+    /// The reason for the cancellation, for people and logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CancelledParams {
-    /// Takes back the request with this id.
+    /// The params that cancel the request with this id.
     #[must_use]
     pub fn new(request_id: impl Into<RequestId>) -> Self {
         Self {

@@ -7,21 +7,21 @@ use std::time::Duration;
 use oxmcp_json::Text;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Who may share a cached result.
+/// The scope of a cached result: the callers that may share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CacheScope {
-    /// Everybody: nothing in the result depends on who asked.
+    /// All callers: the result does not depend on the caller.
     Public,
-    /// Only who asked, by the same authorization. A scope that is not known reads as this one.
+    /// Only the caller that made the request, under the same authorization. An unknown scope is read as this one.
     #[default]
     #[serde(other)]
     Private,
 }
 
 impl CacheScope {
-    /// Whether the result is for every caller.
+    /// Whether all callers may share the result.
     #[must_use]
     pub const fn is_public(self) -> bool {
         match self {
@@ -31,8 +31,8 @@ impl CacheScope {
     }
 }
 
-/// What a server says of a result: how long it stays fresh, and who may share it. By default it is stale at once, and
-/// nobody may share it. Clients of revisions before 2026-07-28 are told nothing.
+/// The cache hint that a server sends with a result: how long the result stays fresh, and which callers may share it. By default
+/// the result is stale at once and private. Clients of revisions before 2026-07-28 receive no hint.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,12 +46,12 @@ impl CacheScope {
 pub struct CacheHint {
     /// How long the result stays fresh.
     pub ttl: Duration,
-    /// Which callers may share it.
+    /// The callers that may share the result.
     pub scope: CacheScope,
 }
 
 impl CacheHint {
-    /// Nothing in the result depends on who asked.
+    /// The hint for a result that does not depend on the caller.
     #[must_use]
     pub const fn public(ttl: Duration) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl CacheHint {
         }
     }
 
-    /// The result is for who asked.
+    /// The hint for a result that only its caller may use.
     #[must_use]
     pub const fn private(ttl: Duration) -> Self {
         Self {
@@ -69,26 +69,26 @@ impl CacheHint {
         }
     }
 
-    /// The time as it stands on the wire, in milliseconds.
+    /// The time to live as the result carries it, in milliseconds.
     #[must_use]
     pub fn ttl_ms(&self) -> u64 {
-        // Integers beyond this are not exact in every client's language.
+        // Larger integers are not exact in the languages of some clients.
         const MOST: u64 = 1 << 53;
         u64::try_from(self.ttl.as_millis()).map_or(MOST, |ttl| ttl.min(MOST))
     }
 }
 
-/// What a result says of itself.
+/// The freshness that a result declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct Freshness {
-    /// `None` where it says nothing.
+    /// How long the result stays fresh. `None` if the result does not declare it.
     pub ttl: Option<Duration>,
-    /// Which callers may share it.
+    /// The callers that may share the result.
     pub scope: CacheScope,
 }
 
-/// Looks how long a result stays fresh, without parsing it.
+/// Reads the freshness of a result without parsing its other members.
 pub fn peek_freshness(result: Text<'_>) -> Freshness {
     let mut freshness = Freshness::default();
     for (key, value) in result.members() {
@@ -103,7 +103,7 @@ pub fn peek_freshness(result: Text<'_>) -> Freshness {
     freshness
 }
 
-/// Reads `ttlMs`. The specification has clients take a negative one as 0; a fraction of a millisecond is dropped.
+/// Reads `ttlMs`. A negative value is read as 0, as the specification asks of clients; a fraction of a millisecond is dropped.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

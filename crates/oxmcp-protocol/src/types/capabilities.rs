@@ -12,90 +12,90 @@ use crate::{
     },
 };
 
-/// What a client can do. A part that is missing is something that it cannot do.
+/// The capabilities of a client. An absent member means that the client lacks the capability.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ClientCapabilities {
-    /// It can tell its roots.
+    /// The client can list its roots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// It can ask a model.
+    /// The client can sample from a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// It can ask the user (2025-06-18 and later).
+    /// The client can elicit input from the user (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
-    /// It can run requests as tasks (2025-11-25 only).
+    /// The client can run requests as tasks (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<ClientTasksCapability>,
-    /// What it can do outside any standard.
+    /// Experimental capabilities, outside any standard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
-    /// The extensions that it knows, by their identifiers, with their settings.
+    /// The extensions that the client supports: their identifiers, with their settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
-    /// What this version of the crate does not know.
+    /// Capabilities that this version of the crate does not know.
     #[serde(flatten)]
     pub other: JsonObject,
 }
 
 setters!(ClientCapabilities {
-    /// The same with roots.
+    /// Sets the `roots` capability.
     with_roots => roots: RootsCapability,
-    /// The same with sampling.
+    /// Sets the `sampling` capability.
     with_sampling => sampling: SamplingCapability,
-    /// The same with elicitation.
+    /// Sets the `elicitation` capability.
     with_elicitation => elicitation: ElicitationCapability,
-    /// The same with extensions.
+    /// Sets the extensions.
     with_extensions => extensions: JsonObject,
 });
 
-/// A client can tell its roots.
+/// The capability of a client to list its roots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RootsCapability {
-    /// It says when they change (2025-11-25 and earlier).
+    /// Whether the client notifies the server when its roots change (2025-11-25 and earlier).
     #[serde(default, skip_serializing_if = "is_false")]
     pub list_changed: bool,
 }
 
-/// A client can ask a model.
+/// The capability of a client to sample from a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// It can give the model other servers' context (2025-11-25 and later).
+    /// The client can give the model the context of other servers (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
-    /// The model may ask for tools (2025-11-25 and later).
+    /// The client lets the model call tools (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
 }
 
 setters!(SamplingCapability {
-    /// The same with context.
+    /// Declares that the client can give the model the context of other servers.
     with_context => context: JsonObject,
-    /// The same with tools.
+    /// Declares that the client lets the model call tools.
     with_tools => tools: JsonObject,
 });
 
-/// A client can ask the user.
+/// The capability of a client to elicit input from the user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// By a form. Where neither is named, this one is meant.
+    /// Elicitation by a form. If neither mode is declared, this one is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
-    /// By sending the user to a URL (2025-11-25 and later).
+    /// Elicitation by sending the user to a URL (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
 }
 
 impl ElicitationCapability {
-    /// Whether the client can show forms: it says so, or names no way at all.
+    /// Whether the client can show forms: it declares them, or declares no mode at all.
     #[must_use]
     pub fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
@@ -109,90 +109,90 @@ impl ElicitationCapability {
 }
 
 setters!(ElicitationCapability {
-    /// The same with forms.
+    /// Declares elicitation by a form.
     with_form => form: JsonObject,
-    /// The same with URLs.
+    /// Declares elicitation by a URL.
     with_url => url: JsonObject,
 });
 
-/// What a server can do. A part that is missing is something that it cannot do.
+/// The capabilities of a server. An absent member means that the server lacks the capability.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ServerCapabilities {
-    /// It has tools.
+    /// The server has tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsCapability>,
-    /// It has resources.
+    /// The server has resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesCapability>,
-    /// It has prompts.
+    /// The server has prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<PromptsCapability>,
-    /// It completes arguments (2025-03-26 and later; before, nothing had to be said).
+    /// The server completes arguments (2025-03-26 and later; earlier revisions need no declaration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<JsonObject>,
-    /// It sends log messages.
+    /// The server sends log messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
-    /// It can run requests as tasks (2025-11-25 only).
+    /// The server can run requests as tasks (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<ServerTasksCapability>,
-    /// What it can do outside any standard.
+    /// Experimental capabilities, outside any standard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
-    /// The extensions that it knows, by their identifiers, with their settings.
+    /// The extensions that the server supports: their identifiers, with their settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
-    /// What this version of the crate does not know.
+    /// Capabilities that this version of the crate does not know.
     #[serde(flatten)]
     pub other: JsonObject,
 }
 
 setters!(ServerCapabilities {
-    /// The same with tools.
+    /// Sets the `tools` capability.
     with_tools => tools: ToolsCapability,
-    /// The same with resources.
+    /// Sets the `resources` capability.
     with_resources => resources: ResourcesCapability,
-    /// The same with prompts.
+    /// Sets the `prompts` capability.
     with_prompts => prompts: PromptsCapability,
-    /// The same with completions.
+    /// Sets the `completions` capability.
     with_completions => completions: JsonObject,
-    /// The same with logging.
+    /// Sets the `logging` capability.
     with_logging => logging: JsonObject,
-    /// The same with extensions.
+    /// Sets the extensions.
     with_extensions => extensions: JsonObject,
 });
 
-/// A server has tools.
+/// The capability of a server that has tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolsCapability {
-    /// It says when they change.
+    /// Whether the server notifies clients when the list of tools changes.
     #[serde(default, skip_serializing_if = "is_false")]
     pub list_changed: bool,
 }
 
-/// A server has resources.
+/// The capability of a server that has resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourcesCapability {
-    /// It says when one changes, to who subscribed to it.
+    /// Whether clients can subscribe to changes of a resource.
     #[serde(default, skip_serializing_if = "is_false")]
     pub subscribe: bool,
-    /// It says when there are others.
+    /// Whether the server notifies clients when the list of resources changes.
     #[serde(default, skip_serializing_if = "is_false")]
     pub list_changed: bool,
 }
 
-/// A server has prompts.
+/// The capability of a server that has prompts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptsCapability {
-    /// It says when they change.
+    /// Whether the server notifies clients when the list of prompts changes.
     #[serde(default, skip_serializing_if = "is_false")]
     pub list_changed: bool,
 }

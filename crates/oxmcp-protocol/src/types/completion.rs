@@ -19,21 +19,21 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompleteParams {
-    /// What the argument belongs to.
+    /// The prompt or the resource template that the argument belongs to.
     #[serde(rename = "ref")]
     pub reference: CompletionReference,
-    /// The argument, and what was typed of it.
+    /// The argument, with the text that was typed so far.
     pub argument: CompletionArgument,
-    /// What is already settled (2025-06-18 and later).
+    /// The arguments that already have values (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CompleteParams {
-    /// Completes an argument of a prompt or a resource template.
+    /// The params for an argument of a prompt or a resource template.
     #[must_use]
     pub fn new(
         reference: CompletionReference,
@@ -51,7 +51,7 @@ impl CompleteParams {
         }
     }
 
-    /// The same, with one more argument that has its value.
+    /// Adds an argument that already has its value.
     #[must_use]
     pub fn settled(mut self, argument: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
@@ -62,11 +62,11 @@ impl CompleteParams {
 }
 
 setters!(CompleteParams {
-    /// The same with what is already settled.
+    /// Sets the arguments that already have values.
     with_context => context: CompletionContext,
 });
 
-/// What an argument belongs to.
+/// The prompt or the resource template that an argument belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub enum CompletionReference {
     /// A resource template.
     #[serde(rename = "ref/resource")]
     Resource(ResourceTemplateReference),
-    /// Something that this version of the crate does not know, as it came.
+    /// A reference of a type that this version of the crate does not know, as received.
     #[serde(untagged)]
     Unknown(JsonObject),
 }
@@ -92,13 +92,13 @@ impl CompletionReference {
         })
     }
 
-    /// A resource template, by its pattern.
+    /// A resource template, by its URI template.
     #[must_use]
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource(ResourceTemplateReference { uri: uri.into() })
     }
 
-    /// The name of the prompt, where it is one.
+    /// The name of the prompt, if the reference is to a prompt.
     #[must_use]
     pub fn prompt_name(&self) -> Option<&str> {
         match self {
@@ -107,7 +107,7 @@ impl CompletionReference {
         }
     }
 
-    /// The pattern of the resource template, where it is one.
+    /// The URI template, if the reference is to a resource template.
     #[must_use]
     pub fn template(&self) -> Option<&str> {
         match self {
@@ -128,16 +128,16 @@ tagged!(CompletionReference by "type" {
 pub struct PromptReference {
     /// The name of the prompt.
     pub name: String,
-    /// Its name for people (2025-06-18 and later).
+    /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 
-/// A resource template, by its pattern.
+/// A resource template, by its URI template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
-    /// The pattern, or a URI.
+    /// The URI template, or a URI.
     pub uri: String,
 }
 
@@ -147,21 +147,21 @@ pub struct ResourceTemplateReference {
 pub struct CompletionArgument {
     /// Its name.
     pub name: String,
-    /// What was typed of it.
+    /// The text that was typed so far.
     pub value: String,
 }
 
-/// What is already settled while an argument is typed (2025-06-18 and later).
+/// The arguments that already have values while another one is typed (2025-06-18 and later).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionContext {
-    /// The arguments that have their values.
+    /// The arguments that already have values, by their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<OrderedMap<String>>,
 }
 
 setters!(CompletionContext {
-    /// The same with the arguments that have their values.
+    /// Sets the arguments that already have values.
     with_arguments => arguments: OrderedMap<String>,
 });
 
@@ -170,9 +170,9 @@ setters!(CompletionContext {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompleteResult {
-    /// What the argument could be.
+    /// The suggested values.
     pub completion: Completion,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -186,23 +186,23 @@ impl From<Completion> for CompleteResult {
     }
 }
 
-/// What an argument could be.
+/// The values that are suggested for an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Completion {
-    /// The best values, at most 100: when it is sent, what is beyond them is cut off.
+    /// The best values, at most 100: further values are cut off when the result is sent.
     pub values: Vec<String>,
-    /// How many there are in all, where that is known.
+    /// The number of all values, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Whether there are more than `values`.
+    /// Whether there are more values than `values` holds.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_more: bool,
 }
 
 impl Completion {
-    /// How many values one result may hold.
+    /// The maximum number of values in a result.
     pub const MAX_VALUES: usize = 100;
 
     /// These values and no others.

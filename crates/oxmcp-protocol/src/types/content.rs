@@ -1,4 +1,4 @@
-//! Content: what tools return and prompts are made of.
+//! Content of tool results and prompts.
 //!
 //! See [tool results](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
 
@@ -13,7 +13,7 @@ use crate::{
     values::{blob::Blob, json::JsonObject, open_enum::setters, tagged::tagged},
 };
 
-/// A piece of content. Strings turn into [`Text`](Self::Text) by `into()`.
+/// A block of content. Strings turn into [`Text`](Self::Text) by `into()`.
 ///
 /// ```
 /// use oxmcp_protocol::ContentBlock;
@@ -31,19 +31,19 @@ pub enum ContentBlock {
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// A sound (2025-03-26 and later).
+    /// Audio (2025-03-26 and later).
     Audio(AudioContent),
-    /// A resource that can be read (2025-06-18 and later).
+    /// A link to a resource that the client can read (2025-06-18 and later).
     ResourceLink(Box<Resource>),
-    /// The contents of a resource.
+    /// The contents of a resource, embedded.
     Resource(EmbeddedResource),
-    /// Content of a type that this version of the crate does not know, as it came.
+    /// Content of a type that this version of the crate does not know, as received.
     #[serde(untagged)]
     Unknown(JsonObject),
 }
 
 impl ContentBlock {
-    /// Text.
+    /// A block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
@@ -55,7 +55,7 @@ impl ContentBlock {
         Self::Image(ImageContent::new(data, mime_type))
     }
 
-    /// A sound.
+    /// Audio.
     #[must_use]
     pub fn audio(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(data, mime_type))
@@ -67,13 +67,13 @@ impl ContentBlock {
         Self::ResourceLink(Box::new(resource))
     }
 
-    /// The contents of a resource.
+    /// The contents of a resource, embedded.
     #[must_use]
     pub fn resource(contents: ResourceContents) -> Self {
         Self::Resource(EmbeddedResource::new(contents))
     }
 
-    /// The text, where it is text.
+    /// The text, if the block is text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -134,10 +134,10 @@ tagged!(ContentBlock by "type" {
 pub struct TextContent {
     /// The text.
     pub text: String,
-    /// For whom it is, and how much it matters.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -154,7 +154,7 @@ impl TextContent {
 }
 
 setters!(TextContent {
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
 });
 
@@ -165,12 +165,12 @@ setters!(TextContent {
 pub struct ImageContent {
     /// The bytes of the image.
     pub data: Blob,
-    /// What they are, for example `image/png`.
+    /// The MIME type of the image, for example `image/png`.
     pub mime_type: String,
-    /// For whom it is, and how much it matters.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -188,29 +188,29 @@ impl ImageContent {
 }
 
 setters!(ImageContent {
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
 });
 
-/// A sound (2025-03-26 and later).
+/// Audio (2025-03-26 and later).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AudioContent {
-    /// The bytes of the sound.
+    /// The bytes of the audio.
     pub data: Blob,
-    /// What they are, for example `audio/wav`.
+    /// The MIME type of the audio, for example `audio/wav`.
     pub mime_type: String,
-    /// For whom it is, and how much it matters.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl AudioContent {
-    /// A sound without annotations.
+    /// Audio without annotations.
     #[must_use]
     pub fn new(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self {
@@ -222,21 +222,21 @@ impl AudioContent {
 }
 
 setters!(AudioContent {
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
 });
 
-/// The contents of a resource, in place.
+/// The contents of a resource, embedded in a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmbeddedResource {
-    /// The contents.
+    /// The contents of the resource.
     pub resource: ResourceContents,
-    /// For whom they are, and how much they matter.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -254,7 +254,7 @@ impl EmbeddedResource {
 }
 
 setters!(EmbeddedResource {
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
 });
 
@@ -307,7 +307,7 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(problem), "{text}: {error}");
         }
-        // The place is one in the text that came, and not in the one that was written with the tag first.
+        // The line is that of the received text, not of the text that is rewritten with the tag first.
         let late = parse("{\n\n\"text\":1,\"type\":\"text\"}").unwrap_err();
         assert_eq!(late.line(), 3, "{late}");
     }

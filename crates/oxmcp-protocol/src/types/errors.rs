@@ -12,12 +12,12 @@ use crate::types::{capabilities::ClientCapabilities, elicitation::params::Elicit
 pub struct UnsupportedProtocolVersionData {
     /// The revisions that the server speaks. Some may be unknown to this crate.
     pub supported: Vec<String>,
-    /// The revision that was asked for.
+    /// The revision that the client requested.
     pub requested: String,
 }
 
 impl UnsupportedProtocolVersionData {
-    /// What is spoken, and what was asked for.
+    /// Data with the revisions that the server speaks and the one that the client requested.
     #[must_use]
     pub fn new(
         supported: impl IntoIterator<Item = impl Into<String>>,
@@ -35,12 +35,12 @@ impl UnsupportedProtocolVersionData {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MissingClientCapabilityData {
-    /// What the client would have had to declare.
+    /// The capabilities that the client must declare for the request.
     pub required_capabilities: ClientCapabilities,
 }
 
 impl MissingClientCapabilityData {
-    /// What the client would have had to declare.
+    /// Data with the capabilities that the client must declare.
     #[must_use]
     pub fn new(required_capabilities: ClientCapabilities) -> Self {
         Self {
@@ -53,12 +53,12 @@ impl MissingClientCapabilityData {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UrlElicitationRequiredData {
-    /// Where the user must go first.
+    /// The URL elicitations that the user must complete first.
     pub elicitations: Vec<ElicitUrlParams>,
 }
 
 impl UrlElicitationRequiredData {
-    /// Where the user must go first.
+    /// Data with the URL elicitations that the user must complete first.
     #[must_use]
     pub fn new(elicitations: impl Into<Vec<ElicitUrlParams>>) -> Self {
         Self {
@@ -67,16 +67,16 @@ impl UrlElicitationRequiredData {
     }
 }
 
-/// The data that errors about an unknown resource carry.
+/// The data of errors about an unknown resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceNotFoundData {
-    /// What was to be read.
+    /// The URI of the requested resource.
     pub uri: String,
 }
 
 impl ResourceNotFoundData {
-    /// What was to be read.
+    /// Data with the URI of the requested resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into() }

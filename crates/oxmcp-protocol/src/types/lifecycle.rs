@@ -18,7 +18,7 @@ use crate::{
     values::open_enum::setters,
 };
 
-/// Who a client or server is.
+/// The implementation of a client or server: its name, its version, and details for people.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -30,19 +30,19 @@ pub struct Implementation {
     pub title: Option<String>,
     /// Its version.
     pub version: String,
-    /// What it does (2025-11-25 and later).
+    /// A description of its purpose (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where to read about it (2025-11-25 and later).
+    /// The URL of its website (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Pictures for user interfaces (2025-11-25 and later).
+    /// Icons for user interfaces (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
 }
 
 impl Implementation {
-    /// A name and a version.
+    /// An implementation with a name and a version.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
@@ -54,11 +54,11 @@ impl Implementation {
 }
 
 setters!(Implementation {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a website.
+    /// Sets the URL of the website.
     with_website_url => website_url: String,
 });
 
@@ -69,17 +69,17 @@ setters!(Implementation {
 pub struct InitializeParams {
     /// The newest revision that the client speaks. It may be one that this crate does not know.
     pub protocol_version: String,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// The name and version of the client.
     pub client_info: Implementation,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl InitializeParams {
-    /// Opens a session in a revision.
+    /// The params that propose a revision.
     #[must_use]
     pub fn new(
         revision: Revision,
@@ -100,22 +100,22 @@ impl InitializeParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision that is spoken from here on: the client's, or the newest that the server speaks.
+    /// The revision of the session: the one that the client proposed, or the newest that the server speaks.
     pub protocol_version: String,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// Who the server is.
+    /// The name and version of the server.
     pub server_info: Implementation,
-    /// How to use the server, for a model.
+    /// Instructions for the use of the server, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl InitializeResult {
-    /// Agrees on a revision.
+    /// The result that agrees on a revision.
     #[must_use]
     pub fn new(
         revision: Revision,
@@ -132,7 +132,7 @@ impl InitializeResult {
 }
 
 setters!(InitializeResult {
-    /// The same with instructions.
+    /// Sets the instructions.
     with_instructions => instructions: String,
 });
 
@@ -143,28 +143,28 @@ setters!(InitializeResult {
 pub struct DiscoverResult {
     /// The revisions that the server speaks. Some may be unknown to this crate.
     pub supported_versions: Vec<String>,
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// How to use the server, for a model.
+    /// Instructions for the use of the server, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How long this stays fresh, in milliseconds.
+    /// How long the result stays fresh, in milliseconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "caching::ttl"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy.
+    /// The scope in which a cached copy may be shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside. The server's [`Implementation`] is at [`Meta::SERVER_INFO`].
+    /// Metadata of the protocol and of extensions (`_meta`). The server's [`Implementation`] is at [`Meta::SERVER_INFO`].
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl DiscoverResult {
-    /// What a server speaks and can do.
+    /// A result with the revisions that a server speaks and its capabilities.
     #[must_use]
     pub fn new(
         supported_versions: impl IntoIterator<Item = impl Into<String>>,
@@ -177,7 +177,7 @@ impl DiscoverResult {
         }
     }
 
-    /// Name and version of the server, where it says them.
+    /// The name and version of the server, if the result has them.
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
         let info = self.meta.get(Meta::SERVER_INFO)?;
@@ -186,7 +186,7 @@ impl DiscoverResult {
 }
 
 impl Meta {
-    /// What every modern request says of its client.
+    /// The `_meta` by which a modern request describes its client.
     #[doc(hidden)]
     #[must_use]
     pub fn of_client(
@@ -194,7 +194,7 @@ impl Meta {
         info: &Implementation,
         capabilities: &ClientCapabilities,
     ) -> Self {
-        // By way of a text: values would need serializers of their own.
+        // Converted through text: a direct conversion to values would compile serializers of its own.
         let value = |text: serde_json::Result<String>| -> Value {
             let value = text.and_then(|text| serde_json::from_str(&text));
             value.expect("strings and settings are always JSON")
@@ -211,6 +211,6 @@ impl Meta {
 }
 
 setters!(DiscoverResult {
-    /// The same with instructions.
+    /// Sets the instructions.
     with_instructions => instructions: String,
 });

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{meta::object::Meta, values::open_enum::setters};
 
-/// How severe a message is, by RFC 5424. Levels are ordered: `Debug` is the least.
+/// The severity of a log message, by RFC 5424. Levels are ordered: `Debug` is the least severe.
 ///
 /// ```
 /// use oxmcp_protocol::LoggingLevel;
@@ -20,21 +20,21 @@ use crate::{meta::object::Meta, values::open_enum::setters};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LoggingLevel {
-    /// For whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// What goes its normal way.
+    /// Events of normal operation.
     Info,
-    /// Normal, but worth knowing.
+    /// Normal but significant events.
     Notice,
-    /// It may go wrong.
+    /// A condition that may lead to an error.
     Warning,
-    /// Something went wrong.
+    /// An error.
     Error,
-    /// A part is broken.
+    /// The failure of a component.
     Critical,
-    /// Somebody must act at once.
+    /// A condition that requires action at once.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
@@ -65,9 +65,9 @@ impl fmt::Display for LoggingLevel {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SetLevelParams {
-    /// The least severe level that the client wants to hear of.
+    /// The least severe level that the client wants to receive.
     pub level: LoggingLevel,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -87,23 +87,23 @@ impl SetLevelParams {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageParams {
-    /// How severe it is.
+    /// The severity of the message.
     pub level: LoggingLevel,
-    /// Who says it.
+    /// The name of the logger that issues the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What is said: any JSON, most often an object or a string.
+    /// The data to log: any JSON, most often an object or a string.
     pub data: Box<RawValue>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl LoggingMessageParams {
-    /// A message.
+    /// A message without the name of a logger.
     ///
     /// # Errors
-    /// Where the data cannot be JSON, for example a map whose keys are no strings.
+    /// If the data cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn new(level: LoggingLevel, data: &impl Serialize) -> serde_json::Result<Self> {
         Ok(Self {
             level,
@@ -115,6 +115,6 @@ impl LoggingMessageParams {
 }
 
 setters!(LoggingMessageParams {
-    /// The same, said by somebody.
+    /// Sets the name of the logger.
     with_logger => logger: String,
 });

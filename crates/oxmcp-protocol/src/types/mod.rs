@@ -1,10 +1,10 @@
-//! Types of the protocol, one file per page of the specification, each holding every revision's members.
+//! Types of the protocol: one file per page of the specification, with the members of all revisions.
 //!
-//! Types hold the members of all revisions at once; their docs say which revisions have which. What is sent is fitted to the
-//! peer's revision on its way out ([projection](crate::revision)), so nothing else has to care.
+//! A type holds the members of all revisions at once; its docs say which revisions have which member. Outgoing messages are fitted
+//! to the peer's revision ([projection](crate::revision)), so no other code has to distinguish revisions.
 //!
-//! Structs are open for members that later revisions add, and enums for variants: make them by their constructors, and set
-//! what else there is to set.
+//! Later revisions may add members to structs and variants to enums: create a struct by its constructor, and set its other members
+//! afterwards.
 //!
 //! ```
 //! use oxmcp_protocol::{Tool, ToolAnnotations};

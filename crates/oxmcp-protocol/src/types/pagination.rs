@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{meta::object::Meta, values::open_enum::setters};
 
-/// Where a page begins. It means something only to the server that made it; an empty one is as good as any other.
+/// The position at which a page begins. Only the server that made a cursor can interpret it; an empty cursor is valid like any
+/// other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// The cursor as it stands on the wire.
+    /// The text of the cursor, as it is sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -39,21 +40,21 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// The params of the requests that list things.
+/// The params of the requests that return a list in pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PaginatedParams {
-    /// Where to begin: the `next_cursor` of the page before, or nothing for the first page.
+    /// The cursor of the page: the `next_cursor` of the previous page, or `None` for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cursor>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl PaginatedParams {
-    /// The page that begins at a cursor.
+    /// The params for the page that begins at a cursor.
     #[must_use]
     pub fn at(cursor: impl Into<Cursor>) -> Self {
         Self {
@@ -64,11 +65,11 @@ impl PaginatedParams {
 }
 
 setters!(PaginatedParams {
-    /// The same from a cursor on.
+    /// Sets the cursor of the page.
     with_cursor => cursor: Cursor,
 });
 
-/// Defines the result of a request that lists things.
+/// Defines the result of a request that returns a list in pages.
 macro_rules! page {
     (
         $(#[$meta:meta])*
@@ -84,7 +85,7 @@ macro_rules! page {
         pub struct $name {
             $(#[$doc])*
             pub $items: Vec<$item>,
-            /// Where the next page begins, if there is one.
+            /// The cursor of the next page, if there is one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub next_cursor: Option<$crate::types::Cursor>,
             /// How long the page stays fresh, in milliseconds (2026-07-28 and later).
@@ -94,10 +95,10 @@ macro_rules! page {
                 deserialize_with = "crate::types::caching::ttl"
             )]
             pub ttl_ms: Option<u64>,
-            /// Who may share a cached copy (2026-07-28 and later).
+            /// The scope in which a cached copy may be shared (2026-07-28 and later).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub cache_scope: Option<$crate::types::CacheScope>,
-            /// What travels beside.
+            /// Metadata of the protocol and of extensions (`_meta`).
             #[serde(
                 rename = "_meta",
                 default,

@@ -15,7 +15,8 @@ use crate::{
     },
 };
 
-/// Appends a `notifications/progress`, just as [`ProgressParams`] has it. Many of them may make up a call.
+/// Appends a `notifications/progress` message, exactly as it is serialized with [`ProgressParams`]. It is written without a
+/// serializer because a call can consist mostly of such messages.
 pub fn write_progress(
     out: &mut Vec<u8>,
     token: &ProgressToken,
@@ -51,20 +52,20 @@ pub fn write_progress(
 pub struct ProgressParams {
     /// The token of the request that makes progress.
     pub progress_token: ProgressToken,
-    /// How far it is. It grows with every notification, in a unit of the sender's choice.
+    /// The progress so far, in a unit of the sender's choice. It grows with every notification.
     #[serde(with = "number")]
     pub progress: f64,
-    /// Where it ends, in the unit of `progress`, if that is known.
+    /// The progress at the end, in the unit of `progress`, if it is known.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub total: Option<f64>,
-    /// What is being done, for people (2025-03-26 and later).
+    /// A description of the current work, for people (2025-03-26 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -84,13 +85,13 @@ impl ProgressParams {
 }
 
 setters!(ProgressParams {
-    /// The same with a total.
+    /// Sets the total.
     with_total => total: f64,
-    /// The same with a message for people.
+    /// Sets the message for people.
     with_message => message: String,
 });
 
-/// Prints the message, or how far it is.
+/// Prints the progress, and the total and the message if they are set.
 impl fmt::Display for ProgressParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.progress.fmt(f)?;

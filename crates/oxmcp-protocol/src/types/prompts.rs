@@ -15,7 +15,7 @@ use crate::{
     values::{json::is_false, open_enum::setters, ordered_map::OrderedMap},
 };
 
-/// A prompt, as a list shows it to a client: data, without a function. The prompt that a server is given, with its handler, is
+/// A prompt as an entry of a listing, without a handler. The prompt that is registered at a server, with its handler, is
 /// `oxmcp::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,16 +26,16 @@ pub struct Prompt {
     /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it can be filled with.
+    /// The arguments of the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<PromptArgument>,
-    /// Pictures for user interfaces (2025-11-25 and later).
+    /// Icons for user interfaces (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -52,13 +52,13 @@ impl Prompt {
 }
 
 setters!(Prompt {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
 });
 
-/// What a prompt can be filled with.
+/// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -68,10 +68,10 @@ pub struct PromptArgument {
     /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the prompt cannot be had without it.
+    /// Whether the argument must be given.
     #[serde(default, skip_serializing_if = "is_false")]
     pub required: bool,
 }
@@ -86,7 +86,7 @@ impl PromptArgument {
         }
     }
 
-    /// The same, but it may not be left out.
+    /// Makes the argument required.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
@@ -95,25 +95,25 @@ impl PromptArgument {
 }
 
 setters!(PromptArgument {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
 });
 
-/// One turn of the conversation that a prompt makes.
+/// A message of the conversation that a prompt produces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// Who speaks.
+    /// The sender of the message.
     pub role: Role,
-    /// What is said.
+    /// The content of the message.
     pub content: ContentBlock,
 }
 
 impl PromptMessage {
-    /// A turn.
+    /// A message with a role and its content.
     #[must_use]
     pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
         Self {
@@ -122,13 +122,13 @@ impl PromptMessage {
         }
     }
 
-    /// A turn of the person.
+    /// A message of the user.
     #[must_use]
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A turn of the model.
+    /// A message of the assistant, which is the model.
     #[must_use]
     pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::Assistant, content)
@@ -142,22 +142,22 @@ impl PromptMessage {
 pub struct GetPromptParams {
     /// The name of the prompt.
     pub name: String,
-    /// What to fill it with.
+    /// The arguments of the prompt, by their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<OrderedMap<String>>,
-    /// The answers to what the server asked when this request was made before (2026-07-28 and later).
+    /// The responses to the server's input requests, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// What the server gave along when it asked, as it was (2026-07-28 and later).
+    /// The state that the server sent with its input requests, unchanged, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl GetPromptParams {
-    /// Asks for a prompt without arguments.
+    /// The params for a prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl GetPromptParams {
 }
 
 setters!(GetPromptParams {
-    /// The same with arguments.
+    /// Sets the arguments.
     with_arguments => arguments: OrderedMap<String>,
 });
 
@@ -177,18 +177,18 @@ setters!(GetPromptParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetPromptResult {
-    /// What the prompt is for.
+    /// The purpose of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The conversation.
+    /// The messages of the conversation.
     pub messages: Vec<PromptMessage>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl GetPromptResult {
-    /// A conversation.
+    /// A result with these messages.
     #[must_use]
     pub fn new(messages: impl Into<Vec<PromptMessage>>) -> Self {
         Self {
@@ -199,7 +199,7 @@ impl GetPromptResult {
 }
 
 setters!(GetPromptResult {
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
 });
 

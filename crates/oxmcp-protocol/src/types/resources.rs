@@ -1,4 +1,4 @@
-//! Resources: the data that a server has to read, as text or bytes.
+//! Resources: data that a server offers for reading, as text or bytes.
 //!
 //! See [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
 //!
@@ -20,35 +20,35 @@ use crate::{
     values::{blob::Blob, open_enum::setters},
 };
 
-/// A resource, as a list shows it to a client: data, without a function. The resource that a server is given, with its handler, is
+/// A resource as an entry of a listing, without a handler. The resource that is registered at a server, with its handler, is
 /// `oxmcp::Resource`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// What it is read by.
+    /// The URI by which clients read the resource.
     pub uri: String,
     /// Its name, for programs.
     pub name: String,
     /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it holds, for a model.
+    /// A description of its contents, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is, where that is known.
+    /// The MIME type of its contents, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// For whom it is, and how much it matters.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// How long it is, in bytes, before any encoding.
+    /// Its size in bytes, before any encoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Pictures for user interfaces (2025-11-25 and later).
+    /// Icons for user interfaces (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -66,20 +66,20 @@ impl Resource {
 }
 
 setters!(Resource {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a MIME type.
+    /// Sets the MIME type.
     with_mime_type => mime_type: String,
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
-    /// The same with a size in bytes.
+    /// Sets the size in bytes.
     with_size => size: u64,
 });
 
-/// A pattern of URIs that a server can read, as a list shows it to a client: data, without a function. The template that a server is
-/// given, with its handler, is `oxmcp::ResourceTemplate`.
+/// A resource template as an entry of a listing: a pattern of URIs that a server can read, without a handler. The template that is
+/// registered at a server, with its handler, is `oxmcp::ResourceTemplate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -91,19 +91,19 @@ pub struct ResourceTemplate {
     /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What such resources hold, for a model.
+    /// A description of the contents of the matching resources, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What they are, where all are the same.
+    /// The MIME type of the matching resources, if all have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// For whom they are, and how much they matter.
+    /// The audience, the priority and the time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Pictures for user interfaces (2025-11-25 and later).
+    /// Icons for user interfaces (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -121,13 +121,13 @@ impl ResourceTemplate {
 }
 
 setters!(ResourceTemplate {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a MIME type.
+    /// Sets the MIME type.
     with_mime_type => mime_type: String,
-    /// The same with annotations.
+    /// Sets the annotations.
     with_annotations => annotations: Annotations,
 });
 
@@ -136,21 +136,21 @@ setters!(ResourceTemplate {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceParams {
-    /// What to read.
+    /// The URI of the resource.
     pub uri: String,
-    /// The answers to what the server asked when this request was made before (2026-07-28 and later).
+    /// The responses to the server's input requests, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// What the server gave along when it asked, as it was (2026-07-28 and later).
+    /// The state that the server sent with its input requests, unchanged, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ReadResourceParams {
-    /// Reads a resource.
+    /// The params for a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -165,25 +165,25 @@ impl ReadResourceParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// What was read: one part, or several for what has parts.
+    /// The contents of the resource: one part, or several if the resource has parts.
     pub contents: Vec<ResourceContents>,
-    /// How long it stays fresh, in milliseconds (2026-07-28 and later).
+    /// How long the result stays fresh, in milliseconds (2026-07-28 and later).
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "caching::ttl"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share a cached copy (2026-07-28 and later).
+    /// The scope in which a cached copy may be shared (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ReadResourceResult {
-    /// What was read.
+    /// A result with these contents.
     #[must_use]
     pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
         Self {
@@ -220,9 +220,9 @@ page! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscribeParams {
-    /// The resource whose updates are wanted, or no longer wanted.
+    /// The URI of the resource whose updates are wanted, or no longer wanted.
     pub uri: String,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -238,7 +238,7 @@ impl SubscribeParams {
     }
 }
 
-/// Whether a change of `part` is one of `whole`: it is the same resource, or a part of it.
+/// Whether a change of `part` is a change of `whole`: both are the same resource, or `part` is a sub-resource of `whole`.
 #[must_use]
 pub fn uri_covers(whole: &str, part: &str) -> bool {
     part.strip_prefix(whole).is_some_and(|rest| {
@@ -251,9 +251,9 @@ pub fn uri_covers(whole: &str, part: &str) -> bool {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceUpdatedParams {
-    /// The resource that changed, or what it is a part of.
+    /// The URI of the resource that changed, or of a resource of which it is a part.
     pub uri: String,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -280,17 +280,17 @@ impl ResourceUpdatedParams {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceContents {
-    /// What it is read by. Where a handler of a server leaves it empty, it is the URI that is read.
+    /// The URI of the contents. If a handler of a server leaves it empty, the server sets it to the URI of the request.
     pub uri: String,
-    /// What it is, where that is known.
+    /// The MIME type of the contents, if it is known.
     pub mime_type: Option<String>,
-    /// Its text or its bytes.
+    /// The text or the bytes.
     pub body: ResourceBody,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     pub meta: Meta,
 }
 
-/// What a resource holds.
+/// The body of the contents of a resource.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceBody {
@@ -301,7 +301,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceBody {
-    /// How many bytes it is.
+    /// The size in bytes.
     #[doc(hidden)]
     #[must_use]
     pub fn size(&self) -> usize {
@@ -313,13 +313,13 @@ impl ResourceBody {
 }
 
 impl ResourceContents {
-    /// Text.
+    /// Contents that are text.
     #[must_use]
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(uri, ResourceBody::Text(text.into()))
     }
 
-    /// Bytes.
+    /// Contents that are bytes.
     #[must_use]
     pub fn blob(uri: impl Into<String>, bytes: impl Into<Blob>) -> Self {
         Self::new(uri, ResourceBody::Blob(bytes.into()))
@@ -335,7 +335,7 @@ impl ResourceContents {
         }
     }
 
-    /// The text, where it is text.
+    /// The text, if the contents are text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.body {
@@ -346,11 +346,11 @@ impl ResourceContents {
 }
 
 setters!(ResourceContents {
-    /// The same with a MIME type.
+    /// Sets the MIME type.
     with_mime_type => mime_type: String,
 });
 
-/// The contents of what is being read: a server fills in the URI.
+/// Conversions of text and bytes into contents without a URI, which the server fills in.
 macro_rules! without_uri {
     ($($from:ty => $body:ident),+ $(,)?) => { $(
         impl From<$from> for ResourceContents {

@@ -1,4 +1,4 @@
-//! Roots: the places in the file system that a client lets a server know of.
+//! Roots: the directories and files that a client exposes to a server.
 //!
 //! See [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots).
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{meta::object::Meta, values::open_enum::setters};
 
-/// A place that a server may look at.
+/// A directory or file that a server may operate on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
-    /// Where it is: a `file:` URI.
+    /// The URI of the root: a `file:` URI.
     pub uri: String,
-    /// What people call it.
+    /// Its name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -32,7 +32,7 @@ impl Root {
 }
 
 setters!(Root {
-    /// The same with a name.
+    /// Sets the name.
     with_name => name: String,
 });
 
@@ -42,13 +42,13 @@ setters!(Root {
 pub struct ListRootsResult {
     /// All roots.
     pub roots: Vec<Root>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ListRootsResult {
-    /// These roots.
+    /// A result with these roots.
     #[must_use]
     pub fn new(roots: impl Into<Vec<Root>>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Sampling: a server asks the client's model.
+//! Sampling: requests of a server to the model of its client.
 //!
 //! See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 
@@ -28,46 +28,46 @@ use crate::{
 pub struct CreateMessageParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// What kind of model is wanted.
+    /// Preferences for the choice of a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
-    /// What the model is told beforehand. The client may change it or leave it out.
+    /// The system prompt. The client may change it or leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Which servers' context to include.
+    /// The servers whose context to include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
-    /// How freely the model speaks.
+    /// The sampling temperature.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub temperature: Option<f64>,
-    /// How many tokens the answer may have at most.
+    /// The maximum number of tokens in the response.
     pub max_tokens: u64,
     /// Texts at which the model stops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// What the model's provider should get along: an object.
+    /// Metadata for the provider of the model: an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,
-    /// Tools that the model may ask for (2025-11-25 and later).
+    /// Tools that the model may call (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether the model may, must or must not ask for tools (2025-11-25 and later).
+    /// Whether the model may, must or must not call tools (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Asks for it to run as a task (2025-11-25 only).
+    /// The request to run the sampling as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CreateMessageParams {
-    /// Asks for an answer of at most `max_tokens` tokens to a conversation.
+    /// The params for a conversation and a response of at most `max_tokens` tokens.
     #[must_use]
     pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64) -> Self {
         Self {
@@ -79,33 +79,33 @@ impl CreateMessageParams {
 }
 
 setters!(CreateMessageParams {
-    /// The same with preferences for a model.
+    /// Sets the preferences for the choice of a model.
     with_model_preferences => model_preferences: ModelPreferences,
-    /// The same with a system prompt.
+    /// Sets the system prompt.
     with_system_prompt => system_prompt: String,
-    /// The same with a temperature.
+    /// Sets the sampling temperature.
     with_temperature => temperature: f64,
-    /// The same with a choice about tools.
+    /// Sets whether the model may, must or must not call tools.
     with_tool_choice => tool_choice: ToolChoice,
 });
 
-/// One turn of a conversation with a model.
+/// A message of a conversation with a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who speaks.
+    /// The sender of the message.
     pub role: Role,
-    /// What is said. Until 2025-06-18 it is one piece.
+    /// The content of the message. In 2025-06-18 and earlier it is a single block.
     #[serde(with = "one_or_many")]
     pub content: Vec<SamplingContent>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl SamplingMessage {
-    /// A turn of one piece.
+    /// A message with a single block of content.
     #[must_use]
     pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -115,13 +115,13 @@ impl SamplingMessage {
         }
     }
 
-    /// A turn of the person.
+    /// A message of the user.
     #[must_use]
     pub fn user(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A turn of the model.
+    /// A message of the assistant, which is the model.
     #[must_use]
     pub fn assistant(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::Assistant, content)
@@ -129,66 +129,66 @@ impl SamplingMessage {
 }
 
 open_enum! {
-    /// Which servers' context a model is given.
+    /// The servers whose context a model receives.
     pub enum IncludeContext {
-        /// No server's.
+        /// No server.
         None = "none",
-        /// The one's that asks.
+        /// The server that sends the request.
         ThisServer = "thisServer",
-        /// Every server's that the client is connected to.
+        /// All servers that the client is connected to.
         AllServers = "allServers",
     }
 }
 
-/// Whether a model may, must or must not ask for tools.
+/// Whether a model may, must or must not call tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolChoice {
-    /// Which of them. Without it, `auto` is assumed.
+    /// The mode. If it is absent, `auto` is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
 }
 
 setters!(ToolChoice {
-    /// The same with a mode.
+    /// Sets the mode.
     with_mode => mode: ToolChoiceMode,
 });
 
 open_enum! {
-    /// Whether a model may, must or must not ask for tools.
+    /// Whether a model may, must or must not call tools.
     pub enum ToolChoiceMode {
-        /// It may.
+        /// The model may call tools.
         Auto = "auto",
-        /// It must.
+        /// The model must call a tool.
         Required = "required",
-        /// It must not.
+        /// The model must not call tools.
         None = "none",
     }
 }
 
-/// What kind of model is wanted. The numbers go from 0 (does not matter) to 1 (matters most).
+/// Preferences for the choice of a model. The priorities go from 0 (not important) to 1 (most important).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Models that would do, the best first.
+    /// Hints at suitable models, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<ModelHint>,
-    /// How much low cost matters.
+    /// The priority of low cost.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub cost_priority: Option<f64>,
-    /// How much speed matters.
+    /// The priority of speed.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub speed_priority: Option<f64>,
-    /// How much capability matters.
+    /// The priority of capability.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -198,25 +198,25 @@ pub struct ModelPreferences {
 }
 
 setters!(ModelPreferences {
-    /// The same, saying how much low cost matters.
+    /// Sets the priority of low cost.
     with_cost_priority => cost_priority: f64,
-    /// The same, saying how much speed matters.
+    /// Sets the priority of speed.
     with_speed_priority => speed_priority: f64,
-    /// The same, saying how much capability matters.
+    /// Sets the priority of capability.
     with_intelligence_priority => intelligence_priority: f64,
 });
 
-/// A model that would do.
+/// A hint at a suitable model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelHint {
-    /// A part of its name.
+    /// A part of the name of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl ModelHint {
-    /// A model by a part of its name.
+    /// A hint with a part of the name of a model.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -230,23 +230,23 @@ impl ModelHint {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// Who speaks: the assistant.
+    /// The sender of the message: the assistant.
     pub role: Role,
-    /// What is said. Until 2025-06-18 it is one piece.
+    /// The content of the message. In 2025-06-18 and earlier it is a single block.
     #[serde(with = "one_or_many")]
     pub content: Vec<SamplingContent>,
-    /// The model that said it.
+    /// The name of the model that generated the message.
     pub model: String,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CreateMessageResult {
-    /// What a model said.
+    /// A message that a model generated, with a single block of content.
     #[must_use]
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -258,7 +258,7 @@ impl CreateMessageResult {
         }
     }
 
-    /// The text of all that was said, each piece on lines of its own. What is no text is left out.
+    /// The texts of the content, joined by line breaks. Blocks that are not text are left out.
     ///
     /// ```
     /// use oxmcp_protocol::CreateMessageResult;
@@ -273,29 +273,29 @@ impl CreateMessageResult {
 }
 
 setters!(CreateMessageResult {
-    /// The same, saying why the model stopped.
+    /// Sets the reason why the model stopped.
     with_stop_reason => stop_reason: StopReason,
 });
 
 open_enum! {
-    /// Why a model stopped.
+    /// The reason why a model stopped.
     pub enum StopReason {
-        /// It had said all.
+        /// The model finished its turn.
         EndTurn = "endTurn",
-        /// It said one of the stop sequences.
+        /// The model generated one of the stop sequences.
         StopSequence = "stopSequence",
-        /// It had no tokens left.
+        /// The maximum number of tokens was reached.
         MaxTokens = "maxTokens",
-        /// It asks for a tool (2025-11-25 and later).
+        /// The model requests a tool call (2025-11-25 and later).
         ToolUse = "toolUse",
     }
 }
 
 impl CreateMessageParams {
-    /// Checks that all tools that the model asked for have answered, in the message right after.
+    /// Checks that all tool calls of the model have their results in the message right after, and that results stand alone in it.
     ///
     /// # Errors
-    /// Says what is missing, or out of place.
+    /// If a result is missing or mixed with other content, with a description of the problem.
     pub fn check_tool_results(&self) -> Result<(), String> {
         check_tool_results(&self.messages)
     }
@@ -330,7 +330,7 @@ fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
     Ok(())
 }
 
-/// The id under which a tool is asked for.
+/// The id of a tool call, if the content is one.
 fn asked(content: &SamplingContent) -> Option<&str> {
     match content {
         SamplingContent::ToolUse(tool) => Some(&tool.id),
@@ -338,7 +338,7 @@ fn asked(content: &SamplingContent) -> Option<&str> {
     }
 }
 
-/// The id that a result answers.
+/// The id of the tool call to which a result belongs, if the content is a result.
 fn answered(content: &SamplingContent) -> Option<&str> {
     match content {
         SamplingContent::ToolResult(result) => Some(&result.tool_use_id),

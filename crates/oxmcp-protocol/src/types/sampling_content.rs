@@ -1,4 +1,4 @@
-//! Content of conversations with a model, and the order in which tools are called and answer in them.
+//! Content of the messages of a conversation with a model, with tool calls and their results.
 //!
 //! See [message content constraints](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#message-content-constraints).
 //!
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A piece of what is said to a model or by it. Strings turn into [`Text`](Self::Text) by `into()`.
+/// A block of content in a message to or from a model. Strings turn into [`Text`](Self::Text) by `into()`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,25 +25,25 @@ pub enum SamplingContent {
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// A sound (2025-03-26 and later).
+    /// Audio (2025-03-26 and later).
     Audio(AudioContent),
-    /// The model asks for a tool (2025-11-25 and later).
+    /// A tool call that the model requests (2025-11-25 and later).
     ToolUse(ToolUseContent),
-    /// What the tool returned (2025-11-25 and later).
+    /// The result of a tool call (2025-11-25 and later).
     ToolResult(ToolResultContent),
-    /// Content of a type that this version of the crate does not know, as it came.
+    /// Content of a type that this version of the crate does not know, as received.
     #[serde(untagged)]
     Unknown(JsonObject),
 }
 
 impl SamplingContent {
-    /// Text.
+    /// A block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// The text, where it is text.
+    /// The text, if the block is text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -53,7 +53,7 @@ impl SamplingContent {
     }
 }
 
-/// Equality of JSON texts, where there is raw JSON inside.
+/// Compares raw JSON by its text.
 impl PartialEq for SamplingContent {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -118,27 +118,27 @@ tagged!(SamplingContent by "type" {
     "tool_result" => ToolResult,
 });
 
-/// A model asks for a tool (2025-11-25 and later).
+/// A tool call that a model requests (2025-11-25 and later).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolUseContent {
-    /// What the result refers to.
+    /// The id of the call, to which the result refers.
     pub id: String,
     /// The name of the tool.
     pub name: String,
     /// The arguments: an object.
     pub input: Box<RawValue>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ToolUseContent {
-    /// A model asks for a tool.
+    /// A tool call.
     ///
     /// # Errors
-    /// Where the input cannot be JSON, for example a map whose keys are no strings.
+    /// If the input cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn new(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -160,16 +160,16 @@ impl PartialEq for ToolUseContent {
     }
 }
 
-/// What a tool returned to a model (2025-11-25 and later).
+/// The result of a tool call, for a model (2025-11-25 and later).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResultContent {
-    /// The `id` of the [`ToolUseContent`] that this answers.
+    /// The `id` of the [`ToolUseContent`] to which this result belongs.
     pub tool_use_id: String,
-    /// What the tool returned, for the model.
+    /// The output of the tool, for the model.
     pub content: Vec<ContentBlock>,
-    /// What the tool returned, for programs.
+    /// The structured output of the tool, for programs.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -179,13 +179,13 @@ pub struct ToolResultContent {
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ToolResultContent {
-    /// What a tool returned.
+    /// A result with this content.
     #[must_use]
     pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
@@ -207,7 +207,7 @@ impl PartialEq for ToolResultContent {
     }
 }
 
-/// One piece stands by itself, several in an array. Both are read.
+/// (De)serialization of content: a single block is written by itself, several as an array. Both forms are read.
 pub(crate) mod one_or_many {
     use std::fmt;
 

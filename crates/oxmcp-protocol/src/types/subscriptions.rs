@@ -11,7 +11,7 @@ use crate::{
     values::json::{JsonObject, is_false},
 };
 
-/// What a client wants to hear of.
+/// The notifications that a client subscribes to.
 ///
 /// ```
 /// use oxmcp_protocol::SubscriptionFilter;
@@ -25,53 +25,53 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// That there are other tools.
+    /// Whether the client wants notifications about changes of the list of tools.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tools_list_changed: bool,
-    /// That there are other prompts.
+    /// Whether the client wants notifications about changes of the list of prompts.
     #[serde(default, skip_serializing_if = "is_false")]
     pub prompts_list_changed: bool,
-    /// That there are other resources.
+    /// Whether the client wants notifications about changes of the list of resources.
     #[serde(default, skip_serializing_if = "is_false")]
     pub resources_list_changed: bool,
-    /// That one of these resources changed.
+    /// The URIs of the resources about whose changes the client wants notifications.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_subscriptions: Vec<String>,
-    /// What extensions add.
+    /// Keys that extensions add.
     #[serde(flatten)]
     pub other: JsonObject,
 }
 
 impl SubscriptionFilter {
-    /// The same with, or without, changes of the list of tools.
+    /// Sets whether the client wants notifications about changes of the list of tools.
     #[must_use]
     pub fn with_tools_list_changed(mut self, wanted: bool) -> Self {
         self.tools_list_changed = wanted;
         self
     }
 
-    /// The same with, or without, changes of the list of prompts.
+    /// Sets whether the client wants notifications about changes of the list of prompts.
     #[must_use]
     pub fn with_prompts_list_changed(mut self, wanted: bool) -> Self {
         self.prompts_list_changed = wanted;
         self
     }
 
-    /// The same with, or without, changes of the list of resources.
+    /// Sets whether the client wants notifications about changes of the list of resources.
     #[must_use]
     pub fn with_resources_list_changed(mut self, wanted: bool) -> Self {
         self.resources_list_changed = wanted;
         self
     }
 
-    /// The same with changes of one more resource.
+    /// Adds the URI of a resource about whose changes the client wants notifications.
     #[must_use]
     pub fn with_resource_subscription(mut self, uri: impl Into<String>) -> Self {
         self.resource_subscriptions.push(uri.into());
         self
     }
 
-    /// Whether nothing passes it.
+    /// Whether the filter selects no notifications.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.tools_list_changed
@@ -94,7 +94,7 @@ impl SubscriptionFilter {
         )
     }
 
-    /// The same with a key that an extension adds. What it may be, and what it means, the extension says.
+    /// Sets a key that an extension adds. The extension defines its values and their meaning.
     ///
     /// ```
     /// use oxmcp_protocol::SubscriptionFilter;
@@ -108,7 +108,7 @@ impl SubscriptionFilter {
         self
     }
 
-    /// Whether an extension's key lets `value` pass: it is asked for by itself, in a list, or with everything by `true`.
+    /// Whether the key of an extension selects `value`: it holds the value itself, a list with the value, or `true` for all values.
     #[doc(hidden)]
     #[must_use]
     pub fn has_other(&self, key: &str, value: &Value) -> bool {
@@ -119,7 +119,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// What of it a server with these capabilities tells, extensions aside.
+    /// The part of the filter that a server with these capabilities supports, without the keys of extensions.
     #[doc(hidden)]
     #[must_use]
     pub fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
@@ -136,7 +136,7 @@ impl SubscriptionFilter {
         self
     }
 
-    /// What passes both, extensions aside.
+    /// The notifications that both filters select, without the keys of extensions.
     #[doc(hidden)]
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
@@ -151,7 +151,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// Lets pass what passes `other`, too, extensions aside.
+    /// Adds the notifications that `other` selects, except for its keys of extensions.
     #[doc(hidden)]
     pub fn merge(&mut self, other: Self) {
         self.tools_list_changed |= other.tools_list_changed;
@@ -170,15 +170,15 @@ impl SubscriptionFilter {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListenParams {
-    /// What to hear of.
+    /// The notifications that the client subscribes to.
     pub notifications: SubscriptionFilter,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ListenParams {
-    /// Listens to what passes a filter.
+    /// The params for a filter.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl ListenParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListenResult {
-    /// What travels beside: the id of the request, at [`Meta::SUBSCRIPTION_ID`].
+    /// Metadata of the protocol and of extensions (`_meta`), with the id of the request at [`Meta::SUBSCRIPTION_ID`].
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -203,15 +203,15 @@ pub struct ListenResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AcknowledgedParams {
-    /// What the server will tell: the part of the filter that it agreed to.
+    /// The part of the filter that the server agreed to.
     pub notifications: SubscriptionFilter,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl AcknowledgedParams {
-    /// Agrees to a filter.
+    /// The params that acknowledge a filter.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {

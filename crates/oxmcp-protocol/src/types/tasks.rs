@@ -1,4 +1,4 @@
-//! Tasks: requests that run on after they are answered, the experiment of 2025-11-25.
+//! Tasks: requests that continue to run after a first response, an experimental feature of 2025-11-25.
 //!
 //! See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
 
@@ -11,11 +11,11 @@ use crate::{
     values::{json::JsonObject, open_enum::open_enum},
 };
 
-/// Asks for a request to run as a task.
+/// The metadata of a request that is to run as a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// How long to keep the task after it was made, in milliseconds.
+    /// How long to keep the task after its creation, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
@@ -30,17 +30,17 @@ pub struct RelatedTaskMetadata {
 }
 
 open_enum! {
-    /// How far a task is.
+    /// The status of a task.
     pub enum TaskStatus {
-        /// It runs.
+        /// The task is running.
         Working = "working",
-        /// It waits for the other side.
+        /// The task waits for input from the peer.
         InputRequired = "input_required",
-        /// It has its result.
+        /// The task is completed and has its result.
         Completed = "completed",
-        /// It failed.
+        /// The task failed.
         Failed = "failed",
-        /// It was cancelled.
+        /// The task was cancelled.
         Cancelled = "cancelled",
     }
 }
@@ -50,29 +50,29 @@ open_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Task {
-    /// What it is asked for by.
+    /// The id of the task.
     pub task_id: String,
-    /// How far it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// More about that, for people.
+    /// Details about the status, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was made, in ISO 8601.
+    /// The time of the creation, in ISO 8601.
     pub created_at: String,
-    /// When it changed last, in ISO 8601.
+    /// The time of the last change, in ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept after it was made, in milliseconds. `None` means for ever.
+    /// How long the task is kept after its creation, in milliseconds. `None` means for ever.
     pub ttl: Option<u64>,
-    /// How often to ask for it, in milliseconds.
+    /// The suggested interval between polls, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
-    /// What travels beside, where the task is the whole result or all params.
+    /// Metadata of the protocol and of extensions (`_meta`), if the task is the whole result or all params.
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl Task {
-    /// A task that was made at a time, in ISO 8601, and runs.
+    /// A running task with the time of its creation, in ISO 8601.
     #[must_use]
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
@@ -89,13 +89,13 @@ impl Task {
     }
 }
 
-/// The result of a request that runs on as a task.
+/// The result of a request that continues to run as a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -116,7 +116,7 @@ impl From<Task> for CreateTaskResult {
 pub struct TaskParams {
     /// The id of the task.
     pub task_id: String,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -132,13 +132,13 @@ impl TaskParams {
     }
 }
 
-/// The result of `tasks/result`: what the request itself would have had, whatever that is.
+/// The result of `tasks/result`: the result of the request that ran as a task, whatever its type is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskPayload(Box<RawValue>);
 
 impl TaskPayload {
-    /// The result as it stands.
+    /// The result as raw JSON.
     #[must_use]
     pub fn get(&self) -> &RawValue {
         &self.0
@@ -158,40 +158,40 @@ impl From<Box<RawValue>> for TaskPayload {
 pub struct ListTasksResult {
     /// The tasks of this page.
     pub tasks: Vec<Task>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<Cursor>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
-/// A client can run requests as tasks.
+/// The capability of a client to run requests as tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientTasksCapability {
-    /// It lists them.
+    /// Support for `tasks/list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<JsonObject>,
-    /// It cancels them.
+    /// Support for `tasks/cancel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<JsonObject>,
-    /// The requests that can be tasks, by the parts of their methods: `sampling.createMessage`, `elicitation.create`.
+    /// The requests that can run as tasks, by the parts of their methods: `sampling.createMessage`, `elicitation.create`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<JsonObject>,
 }
 
-/// A server can run requests as tasks.
+/// The capability of a server to run requests as tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerTasksCapability {
-    /// It lists them.
+    /// Support for `tasks/list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<JsonObject>,
-    /// It cancels them.
+    /// Support for `tasks/cancel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<JsonObject>,
-    /// The requests that can be tasks, by the parts of their methods: `tools.call`.
+    /// The requests that can run as tasks, by the parts of their methods: `tools.call`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<JsonObject>,
 }

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A tool, as a list shows it to a client: data, without a function. The tool that a server is given, with its handler, is `oxmcp::Tool`.
+/// A tool as an entry of a listing, without a handler. The tool that is registered at a server, with its handler, is `oxmcp::Tool`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -25,7 +25,7 @@ pub struct Tool {
     /// Its name, for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does, for a model.
+    /// A description of its purpose, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments, which are an object.
@@ -33,16 +33,16 @@ pub struct Tool {
     /// The JSON Schema of its structured content (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
-    /// Hints about what it does (2025-03-26 and later).
+    /// Hints about its behaviour (2025-03-26 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// How it may be run (2025-11-25 only).
+    /// Properties of its execution (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
-    /// Pictures for user interfaces (2025-11-25 and later).
+    /// Icons for user interfaces (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -66,17 +66,17 @@ impl Tool {
 }
 
 setters!(Tool {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with the schema of its structured content.
+    /// Sets the schema of the structured content.
     with_output_schema => output_schema: RawJson,
-    /// The same with hints.
+    /// Sets the hints about the behaviour.
     with_annotations => annotations: ToolAnnotations,
 });
 
-/// Hints about what a tool does. They come from the server: do not trust them more than you trust it.
+/// Hints about the behaviour of a tool. They come from the server: do not trust them more than you trust the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -84,39 +84,39 @@ pub struct ToolAnnotations {
     /// The tool's name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing. Without the hint, false is assumed.
+    /// Whether the tool leaves its environment unchanged. Without the hint, false is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy something, rather than only add. Without the hint, true is assumed.
+    /// Whether the tool may make destructive changes, rather than only additions. Without the hint, true is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more. Without the hint, false is assumed.
+    /// Whether further calls with the same arguments have no additional effect. Without the hint, false is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches out to an open world, as a web search does. Without the hint, true is assumed.
+    /// Whether the tool interacts with an open world of external entities, as a web search does. Without the hint, true is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
 setters!(ToolAnnotations {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same, saying whether the tool changes nothing.
+    /// Sets whether the tool leaves its environment unchanged.
     with_read_only_hint => read_only_hint: bool,
-    /// The same, saying whether the tool may destroy something.
+    /// Sets whether the tool may make destructive changes.
     with_destructive_hint => destructive_hint: bool,
-    /// The same, saying whether a second call changes nothing more.
+    /// Sets whether further calls with the same arguments have no additional effect.
     with_idempotent_hint => idempotent_hint: bool,
-    /// The same, saying whether the tool reaches out to an open world.
+    /// Sets whether the tool interacts with an open world.
     with_open_world_hint => open_world_hint: bool,
 });
 
-/// How a tool may be run (2025-11-25 only).
+/// Properties of the execution of a tool (2025-11-25 only).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether it can run as a task. Without it, `forbidden` is assumed.
+    /// Whether the tool can run as a task. If it is absent, `forbidden` is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
 }
@@ -124,11 +124,11 @@ pub struct ToolExecution {
 open_enum! {
     /// Whether a tool can run as a task (2025-11-25 only).
     pub enum TaskSupport {
-        /// It cannot.
+        /// The tool cannot run as a task.
         Forbidden = "forbidden",
-        /// It can, and need not.
+        /// The tool can run as a task, but need not.
         Optional = "optional",
-        /// It must.
+        /// The tool must run as a task.
         Required = "required",
     }
 }
@@ -143,22 +143,22 @@ pub struct CallToolParams {
     /// The arguments: an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
-    /// The answers to what the server asked when this request was made before (2026-07-28 and later).
+    /// The responses to the server's input requests, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// What the server gave along when it asked, as it was (2026-07-28 and later).
+    /// The state that the server sent with its input requests, unchanged, if this request is a retry (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// Asks for the call to run as a task (2025-11-25 only).
+    /// The request to run the call as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CallToolParams {
-    /// Calls a tool without arguments.
+    /// The params of a call without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -167,10 +167,10 @@ impl CallToolParams {
         }
     }
 
-    /// The same with arguments.
+    /// Sets the arguments.
     ///
     /// # Errors
-    /// Where the arguments cannot be JSON, for example a map whose keys are no strings.
+    /// If the arguments cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn with_arguments(mut self, arguments: &impl Serialize) -> serde_json::Result<Self> {
         self.arguments = Some(to_raw_value(arguments)?);
         Ok(self)
@@ -190,32 +190,32 @@ impl CallToolParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolResult {
-    /// What the tool returned, for a model.
+    /// The output of the tool, for a model.
     #[serde(default)]
     pub content: Vec<ContentBlock>,
-    /// What the tool returned, for programs (2025-06-18 and later). Until 2025-11-25 it is an object.
+    /// The structured output of the tool, for programs (2025-06-18 and later). In 2025-11-25 and earlier it is an object.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed. The content then says why, so that the model can do better.
+    /// Whether the tool failed. The content then describes the error, so that the model can correct its call.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl CallToolResult {
-    /// The first text in the content, where there is any.
+    /// The first text in the content, if there is any.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         self.content.iter().find_map(ContentBlock::as_text)
     }
 
-    /// Content.
+    /// A result with this content.
     #[must_use]
     pub fn new(content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
@@ -224,13 +224,13 @@ impl CallToolResult {
         }
     }
 
-    /// Text.
+    /// A result with one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
     }
 
-    /// A failure, told to the model.
+    /// The result of a failed call, with a text that describes the error to the model.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
@@ -239,10 +239,10 @@ impl CallToolResult {
         }
     }
 
-    /// Structured content, and the same as text for whom structure is nothing.
+    /// A result with structured content, and with the same JSON as text for clients that do not read structured content.
     ///
     /// # Errors
-    /// Where the value cannot be JSON, for example a map whose keys are no strings.
+    /// If the value cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn structured(value: &impl Serialize) -> serde_json::Result<Self> {
         let value = to_raw_value(value)?;
         Ok(Self {
@@ -251,7 +251,7 @@ impl CallToolResult {
         })
     }
 
-    /// The text of all its content, each piece on lines of its own. What is no text is left out.
+    /// The texts of the content, joined by line breaks. Blocks that are not text are left out.
     ///
     /// ```
     /// use oxmcp_protocol::CallToolResult;

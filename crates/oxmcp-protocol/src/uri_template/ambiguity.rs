@@ -1,17 +1,18 @@
-//! Ambiguity checks: templates that could match a URI in two ways are refused.
+//! Ambiguity checks: templates that could match a URI in more than one way are refused.
 
 use std::collections::HashSet;
 
 use crate::uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable};
 
-/// With more, it is no longer clear which variable takes what.
+/// The maximum number of variables; with more, it is no longer clear which variable matches which
+/// part.
 const MOST_VARIABLES: usize = 32;
 
-/// What stands before an expression.
+/// The state of the check before an expression.
 #[derive(Debug, Default)]
 pub(super) struct Preceding {
     pub(super) in_query: bool,
-    /// The `{+x}` that nothing has ended yet.
+    /// The last `{+x}`, if no `?` or `#` has ended it yet.
     open: Option<String>,
 }
 
@@ -62,7 +63,7 @@ fn starts_fragment(part: &Part) -> bool {
     }
 }
 
-/// Checks that each variable has one place, and that there are not too many.
+/// Checks that no variable occurs twice, and that there are not too many.
 pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
     let mut seen = HashSet::new();
     for (name, _) in template.variables() {
@@ -78,7 +79,7 @@ pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the values of an expression can be told from each other.
+/// Checks that the values of an expression can be told apart.
 pub(super) fn check(expression: &Expression) -> Result<(), String> {
     let explodes = |variable: &Variable| variable.modifier == Modifier::Explode;
     match expression.operator {
@@ -99,7 +100,7 @@ pub(super) fn check(expression: &Expression) -> Result<(), String> {
     }
 }
 
-/// Checks that an expression can be told from what is right behind it.
+/// Checks that an expression can be told apart from the part that follows directly.
 pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result<(), String> {
     let own = expression.operator;
     match next {

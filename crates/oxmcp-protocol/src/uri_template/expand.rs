@@ -5,23 +5,23 @@ use crate::{
     uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable},
 };
 
-/// What a variable stands for.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum Value {
-    /// One text.
+    /// A single text.
     Text(String),
-    /// A list.
+    /// A list of texts.
     List(Vec<String>),
-    /// Names with texts.
+    /// Pairs of a name and a text.
     Pairs(Vec<(String, String)>),
 }
 
 impl UriTemplate {
-    /// The URI for these values. Variables that have none are left out.
+    /// Expands the template with these values. Variables without a value are left out.
     pub fn expand<'a>(&self, value: impl Fn(&str) -> Option<&'a Value>) -> String {
         let mut out = String::new();
         for part in &self.parts {
@@ -53,7 +53,7 @@ impl Expression {
 }
 
 impl Value {
-    /// A list or a set of pairs with nothing in it counts as none.
+    /// Whether the value counts as undefined: an empty list or an empty set of pairs.
     fn is_undefined(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -112,7 +112,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value, with its name where the operator wants it.
+    /// Appends a value, with its name if the operator requires it.
     fn named(&mut self, name: &str, text: &str) {
         if self.operator == Operator::Parameter && text.is_empty() {
             return self.out.push_str(name);
@@ -132,7 +132,7 @@ impl Writer<'_> {
         if !self.operator.keeps_reserved() {
             return encode(self.out, text.as_bytes(), is_unreserved);
         }
-        // Percent codes that are there already stay; any other percent sign gets one.
+        // Existing percent codes are kept; any other percent sign is encoded.
         let kept = |byte| is_unreserved(byte) || is_reserved(byte);
         let mut pieces = text.split('%');
         encode(self.out, pieces.next().unwrap_or_default().as_bytes(), kept);
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The examples of the RFC, and what it leaves to reading.
+    /// The examples of the RFC, and cases that it does not spell out.
     #[test]
     fn expansions_are_those_of_the_rfc() {
         for (template, expected) in [

@@ -1,13 +1,13 @@
-//! Matcher of URIs: the values that a template would have made a URI of.
+//! Matcher of URIs: finds the values from which a template would have expanded to a URI.
 //!
-//! The RFC does not define this, so the rules are these:
-//! - `{x}` takes anything but `/`, `?` and `#`, and at least one character; in a query it does not take `&` either.
-//! - `{+x}` takes those, too; but no `?` or `#` where the template has one behind it.
-//! - `{/x}`, `{.x}`, `{;x}`, `{?x}`, `{&x}` and `{#x}` may be missing; named ones come in any order.
-//! - What may be missing is there where it can be: of values without names, the last ones are missing.
-//! - What two places could take goes to the second: the first takes as little as lets the rest match.
+//! The RFC does not define matching, so these rules apply:
+//! - `{x}` matches one or more characters other than `/`, `?` and `#`; in a query `&` is excluded, too.
+//! - `{+x}` matches these characters as well, but no `?` or `#` if the template has one after it.
+//! - `{/x}`, `{.x}`, `{;x}`, `{?x}`, `{&x}` and `{#x}` may be missing; named values may come in any order.
+//! - Optional parts match if they can: of values without names, the last ones are missing.
+//! - Text that two expressions could match goes to the second: the first matches as little as lets the rest match.
 //!
-//! Where that would leave a doubt, a template is refused.
+//! A template for which these rules leave an ambiguity is refused.
 
 use std::{cmp::Reverse, iter::Peekable, sync::Arc};
 
@@ -19,10 +19,10 @@ use crate::{
     },
 };
 
-/// A longer URI matches nothing. Browsers and servers stop at such lengths, too.
+/// The maximum length of a URI in bytes; a longer URI does not match. Browsers and servers have similar limits.
 pub(super) const LONGEST_URI: usize = 8 << 10;
 
-/// A template that URIs are held against, in a time that grows with their length and no faster.
+/// A template that URIs are matched against, in time linear in their length.
 #[derive(Debug)]
 pub struct Matcher {
     pieces: Vec<Piece>,
@@ -30,19 +30,19 @@ pub struct Matcher {
     variables: usize,
 }
 
-/// What the variables stand for in a URI, percent codes included; those without a value are missing.
+/// The values of the variables in a URI, percent-encoded; variables without a value are missing.
 pub type Captures = Vec<(Arc<str>, Captured)>;
 
-/// Value of a variable that a URI was matched with.
+/// The value of a variable in a matched URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the standard that it follows is final"
 )]
 pub enum Captured {
-    /// One text.
+    /// A single text.
     One(Box<str>),
-    /// Of an exploded variable.
+    /// The values of an exploded variable.
     Many(Vec<Box<str>>),
 }
 
@@ -56,7 +56,7 @@ impl Matcher {
     /// Prepares a template for matching.
     ///
     /// # Errors
-    /// Where a URI could be read in more than one way: what is in doubt, and what to write instead.
+    /// If a URI could match in more than one way: the ambiguity, and what to write instead.
     pub fn new(template: &UriTemplate) -> Result<Self, String> {
         check_names(template)?;
         let mut pieces = Vec::new();
@@ -89,13 +89,13 @@ impl Matcher {
         })
     }
 
-    /// Orders templates: the most literal ones first.
+    /// The order in which templates are tried: those with the most literal text come first.
     #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         (Reverse(self.literal_bytes), self.variables)
     }
 
-    /// The values that give this URI. `None` where there are none.
+    /// The values of the variables in this URI. `None` if it does not match.
     #[must_use]
     pub fn captures(&self, uri: &str) -> Option<Captures> {
         if uri.len() > LONGEST_URI {
@@ -124,8 +124,9 @@ impl Matcher {
         Some(captures)
     }
 
-    /// For each piece, and behind the last: where in the URI it can begin, so that it and all behind it match. One pass
-    /// over the URI for each piece, from the last to the first, so that nothing is ever tried and taken back.
+    /// For each piece, and for the end: the positions in the URI at which it can begin so that it and all pieces after
+    /// it match. It takes one pass over the URI for each piece, from the last to the first, so there is no
+    /// backtracking.
     fn rests(&self, uri: &[u8]) -> Vec<Vec<bool>> {
         let mut end = vec![false; uri.len() + 1];
         if let Some(last) = end.last_mut() {
@@ -149,12 +150,12 @@ impl Matcher {
     }
 }
 
-/// What an expression expands to.
+/// Matcher of the expansions of one expression.
 #[derive(Debug)]
 pub(super) struct ExpressionMatcher {
     operator: Operator,
     variables: Vec<(Arc<str>, Modifier)>,
-    /// The characters that cannot be in it.
+    /// The characters that cannot be part of the expansion.
     excluded: Set,
 }
 
@@ -220,10 +221,10 @@ impl ExpressionMatcher {
         }
     }
 
-    /// Where it can begin, given where what is behind it can.
+    /// The positions at which the expansion can begin, given those at which the rest can.
     pub(super) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
         let mut row = vec![false; uri.len() + 1];
-        // Whether from the byte behind on, the run can go on until the rest fits.
+        // Whether the run can continue from the next byte on until the rest matches.
         let mut continues = false;
         for at in (0..=uri.len()).rev() {
             let byte = uri.get(at).copied();
@@ -240,7 +241,7 @@ impl ExpressionMatcher {
         row
     }
 
-    /// Where the run that begins at `at` ends: as soon as the rest fits.
+    /// The end of the run that begins at `at`: the first position at which the rest matches.
     pub(super) fn end(&self, uri: &[u8], at: usize, rest: &[bool]) -> Option<usize> {
         let bytes = || uri.iter().copied().enumerate().skip(at + 1);
         let first_fit = || {
@@ -260,11 +261,11 @@ impl ExpressionMatcher {
         }
     }
 
-    /// Takes the values out of what the run matched.
+    /// Extracts the values from the text of the run.
     pub(super) fn read(&self, text: &str, captures: &mut Captures) -> Option<()> {
         let values = match self.operator.first() {
             None => text,
-            // Nothing stands for no value at all.
+            // An empty run means that there is no value.
             Some(_) if text.is_empty() => return Some(()),
             Some(first) => text.strip_prefix(first)?,
         };
@@ -321,7 +322,7 @@ fn one(value: &str, modifier: Modifier) -> Option<Captured> {
     Some(Captured::One(value.into()))
 }
 
-/// Whether a part brings this character, which a `{+x}` before it must leave alone.
+/// Whether a part adds this character, which a `{+x}` before it must not match.
 fn has(part: &Part, character: char) -> bool {
     match part {
         Part::Literal(literal) => literal.contains(character),

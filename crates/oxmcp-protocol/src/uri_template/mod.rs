@@ -1,14 +1,14 @@
-//! URI templates by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570): parsed, expanded, and matched, which the RFC leaves
-//! to others.
+//! URI templates by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570): parsing, expansion, and matching, which the RFC
+//! does not define.
 
 //!
 //! | | |
 //! |---|---|
 //! | `parse` | [`UriTemplate`] |
-//! | `expand` | a template with values, as a URI |
-//! | `matcher` | [`Matcher`]: from a URI to the values, from the last part to the first, so that nothing is tried and taken back |
+//! | `expand` | expansion of a template with values to a URI |
+//! | `matcher` | [`Matcher`]: extraction of the values from a URI, without backtracking |
 //! | `resource` | [`ResourceTemplate::expand`](crate::ResourceTemplate::expand) |
-//! | `ambiguity` | templates that cannot be matched in one way only |
+//! | `ambiguity` | refusal of templates that cannot be matched in one way only |
 
 mod ambiguity;
 mod expand;

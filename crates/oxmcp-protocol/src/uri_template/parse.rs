@@ -1,12 +1,12 @@
-//! Parser of templates.
+//! Parser of URI templates.
 
 use std::fmt;
 
 use crate::uri::{check_scheme, decode, normalized};
 
-/// Longer ones are not written by hand.
+/// The maximum length of a template in bytes; handwritten ones are shorter.
 const LONGEST: usize = 4096;
-/// The greatest length that a `:` can cut a value to.
+/// The maximum length of a prefix modifier (`:`), in characters.
 const LONGEST_PREFIX: usize = 9999;
 
 /// A URI template, of any level.
@@ -17,7 +17,7 @@ pub struct UriTemplate {
 
 #[derive(Debug)]
 pub(super) enum Part {
-    /// What stands in the URI as it is, percent codes included.
+    /// Text that occurs in the URI unchanged, percent codes included.
     Literal(String),
     Expression(Expression),
 }
@@ -37,13 +37,13 @@ pub(super) struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Modifier {
     Whole,
-    /// So many characters from the beginning.
+    /// The first characters of the value, up to this number.
     Prefix(usize),
-    /// One by one, where it is a list.
+    /// Each item of a list on its own.
     Explode,
 }
 
-/// What the first character of an expression asks for.
+/// The operator of an expression, given by its first character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Simple,
@@ -70,7 +70,7 @@ impl Operator {
         })
     }
 
-    /// What an expansion begins with, where it is not empty.
+    /// The first character of an expansion that is not empty.
     pub(super) fn first(self) -> Option<char> {
         Some(match self {
             Self::Simple | Self::Reserved => return None,
@@ -83,7 +83,7 @@ impl Operator {
         })
     }
 
-    /// What stands between the values.
+    /// The separator between the values.
     pub(super) fn separator(self) -> char {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => ',',
@@ -94,12 +94,12 @@ impl Operator {
         }
     }
 
-    /// Whether each value comes with its name.
+    /// Whether each value is preceded by its name.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Parameter | Self::Query | Self::Continuation)
     }
 
-    /// Whether values may hold the characters that have a meaning in a URI.
+    /// Whether values may contain reserved characters.
     pub(super) fn keeps_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }
@@ -109,7 +109,7 @@ impl UriTemplate {
     /// Reads a template.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// A description of the error and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
             return Err(format!("it is longer than {LONGEST} bytes"));
@@ -137,10 +137,10 @@ impl UriTemplate {
         }
     }
 
-    /// Checks that what it begins with is a scheme, where that does not vary.
+    /// Checks that the template begins with a scheme, unless it begins with an expression.
     ///
     /// # Errors
-    /// What would be right.
+    /// A description of the expected form.
     pub fn check_scheme(&self) -> Result<(), String> {
         match self.parts.first() {
             Some(Part::Expression(_)) => Ok(()),
@@ -149,7 +149,7 @@ impl UriTemplate {
         }
     }
 
-    /// Its variables in their order: their names, and whether they are exploded lists.
+    /// The variables in their order, each with its name and whether it is exploded.
     pub fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
         let expressions = self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
@@ -161,14 +161,14 @@ impl UriTemplate {
 }
 
 impl Expression {
-    /// Whether it can stand for several values.
+    /// Whether the expression can have several values.
     pub(super) fn is_list(&self) -> bool {
         let variables = &self.variables;
         variables.len() > 1 || variables.iter().any(|it| it.modifier == Modifier::Explode)
     }
 }
 
-/// As it is written in a template.
+/// Writes the expression as in a template.
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let symbol = match self.operator {

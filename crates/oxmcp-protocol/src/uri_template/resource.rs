@@ -1,4 +1,4 @@
-//! Expansion of the templates that servers list, with values of any type.
+//! Expansion of the URI templates that servers list, with values of any type.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -10,11 +10,12 @@ use crate::{
 };
 
 impl ResourceTemplate {
-    /// The URI for these values, percent codes included: what `resources/read` takes.
+    /// Expands the template with these values to a URI, percent-encoded, as `resources/read` takes it.
     ///
-    /// The values are anything that is an object in JSON: a struct, a map, `json!({…})`. Strings, numbers and booleans stand
-    /// for themselves, arrays and objects are lists and sets of pairs. Variables without a value are left out, as the
-    /// [RFC](https://www.rfc-editor.org/rfc/rfc6570) has it; members that are no variables are ignored.
+    /// The values are given by any type that serializes to a JSON object: a struct, a map, `json!({…})`. Strings,
+    /// numbers and booleans are single values, arrays and objects are lists and sets of pairs. Variables without a
+    /// value are left out, as the [RFC](https://www.rfc-editor.org/rfc/rfc6570) specifies; members that are no
+    /// variables are ignored.
     ///
     /// ```
     /// use oxmcp_protocol::ResourceTemplate;
@@ -27,7 +28,7 @@ impl ResourceTemplate {
     /// ```
     ///
     /// # Errors
-    /// Where the pattern is no URI template, or the values are no object.
+    /// If the pattern is no URI template, or the values are no object.
     pub fn expand(&self, values: impl Serialize) -> Result<String, TemplateError> {
         let template = UriTemplate::parse(&self.uri_template).map_err(|problem| {
             TemplateError::new(format!(
@@ -71,7 +72,7 @@ fn variable(value: Json) -> Option<Value> {
     }
 }
 
-/// A value as text; that of a list in a list is its JSON.
+/// A value as text; a list within a list is written as JSON.
 fn text(value: Json) -> Option<String> {
     match value {
         Json::Null => None,

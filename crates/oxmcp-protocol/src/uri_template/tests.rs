@@ -152,7 +152,7 @@ fn the_most_literal_template_comes_first() {
     );
 }
 
-/// What takes backtracking matchers longer than anybody lives.
+/// A URI for which backtracking matchers would take practically forever.
 #[test]
 fn hostile_uris_take_no_longer_than_others() {
     let places: Vec<_> = (0..31).map(|n| format!("{{x{n}}}a")).collect();
@@ -174,7 +174,7 @@ fn matcher_of_list() -> Matcher {
     matcher("s:{x*}").unwrap()
 }
 
-/// A part of a template that begins and ends clearly, with what it does to values.
+/// A part of a template with a clear beginning and end, and its effect on values.
 fn part() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "/{}",
@@ -191,7 +191,7 @@ fn part() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    /// What a template expands to, it matches; and what it matches, it expands to.
+    /// A template matches its own expansions, and expands to the URIs that it matches.
     #[test]
     fn what_expands_matches_back(
         parts in prop::collection::vec(part(), 0..6),
@@ -216,7 +216,7 @@ proptest! {
         let value = |name: &str| {
             let index: usize = name.trim_start_matches('v').parse().unwrap();
             let has = |symbol: char| text.contains(&format!("{{{symbol}{name}}}"));
-            // Of values that have no name, the last ones are missing.
+            // Of values without names, the last ones are missing.
             let is_missing = has('/') && index > usize::from(mask % 8)
                 || (has(';') || index > 10) && mask >> index & 1 == 1;
             if is_missing {
@@ -226,7 +226,7 @@ proptest! {
                 return Some(Value::List(list.clone()));
             }
             let value = &values[index - 1];
-            // What ends a `{+x}`, and codes that are there already.
+            // Without the characters that end a `{+x}`, and without percent codes.
             let value = if index == 10 { format!("r{}", value.replace(['?', '#', '%'], "")) } else { value.clone() };
             Some(Value::Text(value))
         };

@@ -1,4 +1,4 @@
-//! Bytes, in base64 on the wire.
+//! Bytes that are encoded in base64 on the wire.
 
 use std::{fmt, ops::Deref};
 
@@ -9,7 +9,7 @@ use serde::{
     de::{self, Visitor},
 };
 
-/// Bytes that cross the wire as base64. Cloning does not copy them, and debug output does not print them.
+/// Bytes that are sent in base64. Cloning does not copy them, and debug output does not print them.
 ///
 /// ```
 /// use oxmcp_protocol::Blob;
@@ -23,7 +23,7 @@ use serde::{
 pub struct Blob(Bytes);
 
 impl Blob {
-    /// The bytes, shared.
+    /// The bytes, without copying them.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.0
@@ -76,7 +76,7 @@ impl fmt::Debug for Blob {
 
 impl Serialize for Blob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Encoded piece by piece into the serializer's buffer: no text of a third more bytes in between.
+        // Encoded piece by piece into the serializer's buffer, without an intermediate text that is a third longer than the bytes.
         serializer.collect_str(&Base64Display::new(&self.0, &BASE64_STANDARD))
     }
 }

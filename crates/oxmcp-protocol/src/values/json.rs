@@ -1,4 +1,4 @@
-//! Raw JSON, and helpers that the (de)serialization of types shares.
+//! Raw JSON, and shared helpers for the (de)serialization of types.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -8,12 +8,12 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-/// A JSON object, where the protocol leaves its members open.
+/// A JSON object whose members the protocol leaves open.
 pub type JsonObject = Map<String, Value>;
 
 /// A JSON text that is shared and never parsed again: cloning and serializing it cost next to nothing.
 ///
-/// It is how the protocol's types hold JSON Schemas. Equality is that of the texts.
+/// The protocol's types hold JSON Schemas in this form. Values are equal if their texts are equal.
 ///
 /// ```
 /// use oxmcp_protocol::RawJson;
@@ -34,7 +34,7 @@ impl RawJson {
     /// Serializes `value`.
     ///
     /// # Errors
-    /// Where `value` cannot be JSON, for example a map whose keys are no strings.
+    /// If `value` cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn new(value: &impl Serialize) -> serde_json::Result<Self> {
         to_raw_value(value).map(Self::from)
     }
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
-/// For members that are left out when false.
+/// Whether `value` is false, for members that are left out if false.
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature that serde asks for"
@@ -97,14 +97,14 @@ pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// For raw members where `null` is a value and not the same as nothing.
+/// Reads a raw member in which `null` is a value, and not the same as an absent member.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The integer that a number is, where it is one that no neighbour is taken for.
+/// The number as an integer, if it is whole and below 2^53 in magnitude, so that no neighbour has the same value as an `f64`.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "below 2^53 a whole f64 is an i64"
@@ -123,7 +123,7 @@ pub(crate) fn write_number(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Numbers, of which whole ones are written without a fraction.
+/// (De)serialization of numbers: whole numbers are written without a fraction.
 pub(crate) mod number {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -143,7 +143,7 @@ pub(crate) mod number {
     }
 }
 
-/// The same for numbers that may be missing.
+/// (De)serialization of optional numbers in the same form.
 pub(crate) mod optional_number {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

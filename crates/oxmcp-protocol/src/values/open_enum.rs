@@ -1,6 +1,6 @@
 //! Open enums: sets of names that a later revision may extend; and setters.
 
-/// Defines an enum over the names that the protocol knows, which keeps a name that it does not know.
+/// Defines an enum over the names that the protocol defines, which keeps unknown names.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -49,7 +49,7 @@ macro_rules! open_enum {
     };
 }
 
-/// Defines methods that set an optional member and return the whole, for building in one expression.
+/// Defines methods that set an optional member and return the value, for building in one expression.
 macro_rules! setters {
     ($type:ty { $( $(#[$doc:meta])* $method:ident => $field:ident: $value:ty, )+ }) => {
         impl $type {

@@ -1,4 +1,4 @@
-//! A JSON object whose members have an order.
+//! JSON object that keeps the order of its members.
 
 use std::{fmt, marker::PhantomData, slice, vec};
 
@@ -7,9 +7,9 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-/// A map from strings that keeps the order of its entries, as a form or a list of questions needs it.
+/// A map from strings that keeps the order of its entries, as the fields of a form and input requests require it.
 ///
-/// It holds few entries: looking one up takes a walk over all.
+/// It is meant for few entries: a lookup searches through all of them.
 ///
 /// ```
 /// use oxmcp_protocol::OrderedMap;
@@ -29,7 +29,7 @@ impl<V> OrderedMap<V> {
         Self(Vec::new())
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -48,7 +48,7 @@ impl<V> OrderedMap<V> {
             .find_map(|(name, value)| (name == key).then_some(value))
     }
 
-    /// Sets the value of `key`, in its place or at the end, and returns what it was.
+    /// Sets the value of `key`, in its place or at the end, and returns the previous value.
     pub fn insert(&mut self, key: impl Into<String>, value: V) -> Option<V> {
         let key = key.into();
         match self.0.iter_mut().find(|(name, _)| *name == key) {
@@ -60,7 +60,7 @@ impl<V> OrderedMap<V> {
         }
     }
 
-    /// Removes `key`, and returns what its value was.
+    /// Removes `key`, and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<V> {
         let at = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(at).1)
@@ -81,7 +81,7 @@ impl<V> OrderedMap<V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// The values, to be changed.
+    /// The values in the order of their keys, mutable.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.0.iter_mut().map(|(_, value)| value)
     }
@@ -166,7 +166,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for OrderedMap<V> {
     }
 }
 
-/// Of entries with the same key, the last one stays, in time that a peer cannot make quadratic.
+/// Keeps the last of the entries with the same key. The time is linear, so that a peer cannot cause quadratic work.
 fn dedup<V>(entries: &mut Vec<(String, V)>) {
     let mut last = std::collections::HashMap::with_capacity(entries.len());
     for (index, (key, _)) in entries.iter().enumerate() {

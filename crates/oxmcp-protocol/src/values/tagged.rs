@@ -1,4 +1,4 @@
-//! Tagged unions: told apart by a member, and read without buffering where that member comes first.
+//! Tagged unions: their variant is named by a member, and they are read without buffering if that member comes first.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -9,11 +9,11 @@ use serde_json::{Value, value::RawValue};
 
 use crate::values::json::JsonObject;
 
-/// A union whose variants are told apart by the member [`TAG`](Self::TAG).
+/// A union whose variant is named by the member [`TAG`](Self::TAG).
 pub(crate) trait Tagged: Sized {
-    /// The member that says which variant it is.
+    /// The name of the member that names the variant.
     const TAG: &'static str;
-    /// What it says where it is missing. `None` where it must stand.
+    /// The tag that is assumed if the member is absent. `None` if the member is required.
     const DEFAULT: Option<&'static str> = None;
 
     /// Reads the union from a text.
@@ -49,8 +49,8 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     }
 }
 
-/// The tag is somewhere behind other members: the object is written again with the tag first, and read like any other. Reading
-/// it from its parts would be code of its own for every variant.
+/// Reads an object whose tag is not its first member, or is absent: the object is written again with the tag first, and read like
+/// any other. Deserializing it from its parts would compile additional code for every variant.
 fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
     first: Option<Cow<'de, str>>,
     mut map: A,
@@ -78,7 +78,7 @@ fn buffered<'de, T: Tagged, A: MapAccess<'de>>(
         .map_err(|error| A::Error::custom(without_position(&error)))
 }
 
-/// What is wrong, without the place: it is one in a text that never came.
+/// The error message without its position, which refers to the rewritten text and not to the received one.
 fn without_position(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(end) = text.rfind(" at line ") {
@@ -87,7 +87,7 @@ fn without_position(error: &serde_json::Error) -> String {
     text
 }
 
-/// Keeps an object of an unknown variant whole.
+/// Reads an object of an unknown variant with all its members, including the tag.
 pub(crate) fn unknown<'de, D: Deserializer<'de>>(
     key: &str,
     tag: &str,
@@ -98,7 +98,7 @@ pub(crate) fn unknown<'de, D: Deserializer<'de>>(
     Ok(object)
 }
 
-/// A string that is borrowed where it can be.
+/// A string that is borrowed if possible.
 struct Key<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-/// Has a union be read by its tag: for each tag the variant, and `Unknown` for the others.
+/// Implements `Tagged` and `Deserialize` for a union: each tag has its variant, and `Unknown` is for all other tags.
 macro_rules! tagged {
     ($name:ident by $key:literal $(or else $default:literal)? { $( $tag:literal => $variant:ident, )+ }) => {
         impl $crate::values::tagged::Tagged for $name {

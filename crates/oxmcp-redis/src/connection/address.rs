@@ -1,4 +1,4 @@
-//! Addresses: of a server that stands alone, of nodes of a cluster, or of sentinels.
+//! Addresses of a standalone server, of nodes of a cluster, or of sentinels.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use redis::{
 
 use crate::failure;
 
-/// How long a peer that is gone is not noticed.
+/// The idle time before keep-alive probes, their interval, and (on Linux) the time after which an unresponsive peer counts as gone.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// The port of sentinels whose address names none.
+/// The port of sentinels if the address names none.
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where Redis is.
+/// The address of Redis.
 pub(super) struct Address {
-    /// Servers, or sentinels. There is one at least.
+    /// The servers or sentinels, at least one.
     pub(super) servers: Vec<ConnectionInfo>,
-    /// The name of the primary, where they are sentinels.
+    /// The name of the primary, if the servers are sentinels.
     pub(super) primary: Option<String>,
-    /// The user and password of sentinels.
+    /// The user and password of the sentinels.
     pub(super) sentinel: RedisConnectionInfo,
 }
 
 impl Address {
-    /// Reads `redis://[user:password@]host[:port][,host[:port]…][/database]`, or
+    /// Parses `redis://[user:password@]host[:port][,host[:port]…][/database]`, or
     /// `redis-sentinel://[user:password@]host[:port][,…]/name[/database][?sentinel_username=…&sentinel_password=…]`.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
@@ -64,14 +64,14 @@ impl Address {
         })
     }
 
-    /// Hosts and ports, which can be shown.
+    /// The hosts and ports, which messages may show.
     pub(super) fn shown(&self) -> String {
         let servers = self.servers.iter().map(|it| it.addr().to_string());
         servers.collect::<Vec<_>>().join(",")
     }
 }
 
-/// The name of the primary, the user and password of the sentinels, and all else that follows the hosts.
+/// Parses the part after the hosts: the name of the primary, the user and password of the sentinels, and the rest.
 fn sentinel(tail: &str) -> Result<(Option<String>, RedisConnectionInfo, String)> {
     let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
     let path = path.strip_prefix('/').unwrap_or_default();
@@ -101,7 +101,7 @@ fn sentinel(tail: &str) -> Result<(Option<String>, RedisConnectionInfo, String)>
     Ok((Some(name.to_owned()), info.redis_settings().clone(), rest))
 }
 
-/// Text of a query as it stands before the host of a URL: what is escaped in a query is escaped there, and some more.
+/// Text of a query, escaped for the place before the host of a URL, where some more characters must be escaped.
 fn in_authority(text: &str) -> String {
     let escaped = [(':', "%3A"), ('/', "%2F"), ('?', "%3F"), ('@', "%40")];
     let mut text = text.to_owned();
@@ -115,14 +115,14 @@ fn has_port(host: &str) -> bool {
     host.rsplit(']').next().is_some_and(|it| it.contains(':'))
 }
 
-/// A connection that fails when its peer is gone, also where nothing says so, and that is told of its end at once.
+/// Configures a connection so that it fails when its peer is gone, also without notice, and is told of its end at once.
 fn configured(info: ConnectionInfo) -> ConnectionInfo {
     let redis = info.redis_settings().clone();
     let redis = redis.set_protocol(ProtocolVersion::RESP3);
     info.set_tcp_settings(tcp()).set_redis_settings(redis)
 }
 
-/// The settings of all connections.
+/// The TCP settings of all connections.
 pub(super) fn tcp() -> TcpSettings {
     let keepalive = TcpKeepalive::new()
         .with_time(SILENCE)

@@ -28,23 +28,23 @@ use super::{
 };
 use crate::{failure, scripts::Invocation};
 
-/// How long it takes until a command is made again that was refused because it came to the wrong server, or too early.
+/// The pause before a retry of a command that was refused because it reached the wrong server, or too early.
 const AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) struct Connection(Arc<Inner>);
 
 struct Inner {
     form: Form,
-    /// Hosts and ports, which can be shown.
+    /// The hosts and ports, which messages may show.
     address: String,
     current: RwLock<Current>,
-    /// Counts how often another server has taken the place of the one before.
+    /// Counts how often the connection was moved to another server.
     moved: watch::Sender<u64>,
 }
 
-/// What Redis is made of.
+/// The form in which Redis is deployed.
 enum Form {
-    /// A server, or an address that leads to the primary.
+    /// A standalone server, or an address that leads to the primary.
     Single,
     #[cfg(feature = "sentinel")]
     Sentinels(Box<sentinel::Sentinels>),
@@ -52,7 +52,7 @@ enum Form {
     Cluster(nodes::Nodes),
 }
 
-/// The connection that there is now.
+/// The current connection.
 #[derive(Clone)]
 enum Current {
     Single(Arc<Client>, ConnectionManager),
@@ -92,10 +92,10 @@ impl ConnectionLike for Current {
 }
 
 impl Connection {
-    /// Connects, and finds out whether this is a Redis that can be used.
+    /// Connects, and checks whether the server can be used.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         #[cfg(feature = "tls")]
-        // One that the program has installed stays.
+        // A provider that the program has installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let address = Address::parse(url)?;
         let shown = address.shown();
@@ -116,7 +116,7 @@ impl Connection {
         self.patiently(|| self.0.query(command)).await
     }
 
-    /// Runs a script, which Redis is told again where it has forgotten it.
+    /// Runs a script, and sends its code again if Redis does not know it.
     pub(crate) async fn invoke<T: FromRedisValue>(&self, script: &Invocation) -> Result<T> {
         let by_hash = script.by_hash();
         self.patiently(|| async move {
@@ -130,8 +130,8 @@ impl Connection {
         .await
     }
 
-    /// Subscribes to channels, by a connection of its own. The stream ends with that, and where another server has taken the place
-    /// of the one that it leads to.
+    /// Subscribes to channels, on a connection of its own. The stream ends with that connection, and when the commands are moved to
+    /// another server.
     pub(crate) async fn subscribe(&self, channels: &[String]) -> Result<BoxStream<'static, Msg>> {
         let mut moved = self.0.moved.subscribe();
         moved.borrow_and_update();
@@ -150,7 +150,7 @@ impl Connection {
         Ok(messages.take_until(Box::pin(moved)).boxed())
     }
 
-    /// Makes a command, again where it was refused before it was done, for as long as an operation may take.
+    /// Runs a command, and retries it if it was refused before it was done, until the deadline of the operation.
     async fn patiently<T, F>(&self, mut command: impl FnMut() -> F) -> Result<T>
     where
         F: Future<Output = RedisResult<T>>,
@@ -187,7 +187,7 @@ impl Inner {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes a command, at another node where its key has moved there before the rest of its slot.
+    /// Runs a command, at another node if its key has moved there before the rest of its slot.
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
         let answer = command.query_async(&mut self.current()).await;
         #[cfg(feature = "cluster")]
@@ -200,7 +200,7 @@ impl Inner {
         answer
     }
 
-    /// Where subscriptions can be.
+    /// The clients of the servers at which subscriptions can be made.
     async fn clients(&self) -> Vec<Client> {
         match (&self.form, self.current()) {
             #[cfg(feature = "cluster")]
@@ -213,7 +213,8 @@ impl Inner {
         }
     }
 
-    /// Whether a node of a cluster has refused what another would do, or what it will do soon. Nothing was done then.
+    /// Whether a node of a cluster has refused a command that another node would run, or that it will run soon. Nothing was done
+    /// then.
     fn is_elsewhere(&self, error: &RedisError) -> bool {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
@@ -232,7 +233,8 @@ impl Inner {
         is_cluster && is_refused
     }
 
-    /// After a failover an address may lead to another server, but the connection leads to the one that was the primary.
+    /// Leaves the current server after an error that suggests a failover: the address may lead to another server then, but the
+    /// connection still leads to the former primary.
     fn leave(self: &Arc<Self>, error: &RedisError) {
         let is_replica = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         match &self.form {
@@ -253,7 +255,7 @@ impl Inner {
         }
     }
 
-    /// Asks the sentinels, in the background, who is the primary now.
+    /// Asks the sentinels for the current primary, in the background.
     fn look_for_primary(self: &Arc<Self>) {
         #[cfg(feature = "sentinel")]
         if let Form::Sentinels(sentinels) = &self.form
@@ -273,7 +275,7 @@ impl Inner {
         }
     }
 
-    /// Connects to a server, and ends subscriptions to the one before.
+    /// Connects to a server, and ends subscriptions to the previous one.
     fn move_to(&self, client: Arc<Client>) {
         if let Ok(new) = ConnectionManager::new_lazy_with_config((*client).clone(), config()) {
             let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
@@ -293,7 +295,7 @@ async fn subscribe(
     Ok(subscription.into_on_message())
 }
 
-/// Connects to a server that stands alone, or to a cluster by any of its nodes.
+/// Connects to a standalone server, or to a cluster by any of its nodes.
 async fn open_servers(address: Address, shown: &str) -> Result<(Form, Current)> {
     let mut failed = None;
     for server in &address.servers {

@@ -1,11 +1,11 @@
-//! Connection to Redis: one for all commands, which connects again by itself, and the patience of each operation.
+//! Connection to Redis: one for all commands, which reconnects by itself, with a deadline for each operation.
 //!
 //! | | |
 //! |---|---|
 //! | `handle` | the connection that all stores share |
-//! | `server` | connecting to one server, and what it says of itself |
-//! | `address` | where Redis is, in every form |
-//! | `sentinel` | who is the primary, where sentinels know |
+//! | `server` | connecting to one server, and its `INFO` |
+//! | `address` | the address of Redis, in every form |
+//! | `sentinel` | the primary, as sentinels name it |
 //! | `nodes` | the nodes of a cluster |
 
 mod address;

@@ -1,5 +1,5 @@
-//! Nodes of a cluster: one connection for commands, which finds the node of each key, another one to where keys move, and any node for
-//! subscriptions.
+//! Nodes of a cluster: one connection for commands, which finds the node of each key, another one to the node to which keys move,
+//! and any node for subscriptions.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use super::{
     server::{PATIENCE, config},
 };
 
-/// The nodes that were named, by which the others are found.
+/// The nodes in the address, by which the others are found.
 pub(super) struct Nodes {
     named: Vec<ConnectionInfo>,
     /// The node to which keys have moved last, and a connection to it.
@@ -36,13 +36,13 @@ impl Nodes {
             .tcp_settings(address::tcp())
             .connection_timeout(PATIENCE)
             .response_timeout(PATIENCE)
-            // What may have been done is not done again: a command that was refused is tried again by who made it.
+            // A command that may have been done is not retried: the caller retries a command that was refused.
             .retries(0)
             .build()?;
         client.get_async_connection().await
     }
 
-    /// Clients of all nodes that are known to work: a message that is published at one comes to all of them.
+    /// Clients of all nodes that are known to work: a message that is published at one node reaches all of them.
     pub(super) async fn clients(&self, connection: &mut ClusterConnection) -> Vec<Client> {
         let mut command = redis::cmd("CLUSTER");
         let found: RedisResult<String> = command.arg("NODES").query_async(connection).await;
@@ -56,7 +56,7 @@ impl Nodes {
         others.chain(named).collect()
     }
 
-    /// A client of a node, with all but the address as in those that were named.
+    /// A client of a node, with the settings of the nodes in the address.
     fn client(&self, host: String, port: u16) -> Option<Client> {
         let first = self.named.first()?;
         let address = match first.addr().clone() {
@@ -75,8 +75,8 @@ impl Nodes {
         Client::open(first.clone().set_addr(address)).ok()
     }
 
-    /// Makes a command at a node, `host:port`, to which the slot of its key moves. Many of them have none of the slots yet, so that the
-    /// connection for commands does not know them.
+    /// Runs a command at a node, `host:port`, to which the slot of its key moves. Many such nodes have none of the slots yet, so
+    /// that the connection for commands does not know them.
     pub(super) async fn ask<T: FromRedisValue>(&self, node: &str, command: &Cmd) -> RedisResult<T> {
         let mut connection = self.connection_to(node)?;
         let mut pipeline = redis::pipe();

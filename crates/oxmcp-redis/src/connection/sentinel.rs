@@ -1,4 +1,4 @@
-//! Sentinels: who is the primary now.
+//! Sentinels, which name the current primary.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,11 +12,11 @@ use tokio::sync::Mutex;
 use super::address::{Address, tcp};
 use crate::failure;
 
-/// The sentinels, and what they watch over.
+/// The sentinels, and the primary that they monitor.
 pub(super) struct Sentinels {
     sentinels: Mutex<Sentinel>,
     primary: String,
-    /// How the primary is connected to.
+    /// The settings of connections to the primary.
     settings: SentinelNodeConnectionInfo,
     is_asking: AtomicBool,
 }
@@ -45,17 +45,17 @@ impl Sentinels {
         })
     }
 
-    /// Whether the caller is to ask, since nobody else does.
+    /// Whether the caller must ask, since no other caller does. Ended by [`end_asking`](Self::end_asking).
     pub(super) fn begin_asking(&self) -> bool {
         !self.is_asking.swap(true, Ordering::AcqRel)
     }
 
-    /// Whoever has begun to ask is done.
+    /// Notes that the caller that began to ask is done.
     pub(super) fn end_asking(&self) {
         self.is_asking.store(false, Ordering::Release);
     }
 
-    /// A client of who is the primary now, and says so itself.
+    /// A client of the current primary, which confirms that it is the primary.
     pub(super) async fn primary(&self) -> RedisResult<Client> {
         let mut sentinels = self.sentinels.lock().await;
         let settings = Some(&self.settings);

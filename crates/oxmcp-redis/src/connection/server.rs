@@ -1,4 +1,4 @@
-//! Connecting to one server, and what it says of itself.
+//! Connecting to one server, and its `INFO`.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::failure;
 
-/// How long an operation may take in all. A call waits for it, and a store that hangs must not make calls hang.
+/// The deadline of an operation in total. A call waits for it, and a store that hangs must not make calls hang.
 pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// A connection to this server, and what the server says of itself.
+/// Connects to a server. Returns the connection, and the `INFO` of the server.
 pub(super) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionManager, Info)> {
     let connecting = ConnectionManager::new_with_config(client.clone(), config());
     let mut manager = match timeout(2 * PATIENCE, connecting).await {
@@ -24,14 +24,14 @@ pub(super) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionM
     };
     let mut command = redis::cmd("INFO");
     let asked = command.arg("server").query_async::<String>(&mut manager);
-    // Some users may not ask. What is missing fails later.
+    // Some users may not run `INFO`. If a feature is missing, operations fail later.
     let info = timeout(PATIENCE, asked).await.ok().and_then(Result::ok);
     let info = Info(info.unwrap_or_default());
     info.check(shown)?;
     Ok((manager, info))
 }
 
-/// What `INFO server` says.
+/// The output of `INFO server`.
 pub(super) struct Info(String);
 
 impl Info {
@@ -40,7 +40,7 @@ impl Info {
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
     }
 
-    /// Fails where the server is too old.
+    /// Fails if the server is too old.
     fn check(&self, shown: &str) -> Result<()> {
         let version = self.value("redis_version").unwrap_or("7");
         let major = version.split('.').next().and_then(|it| it.parse().ok());
@@ -59,12 +59,12 @@ impl Info {
 pub(super) fn config() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new()
         .set_connection_timeout(Some(PATIENCE))
-        // Whoever makes a command waits no longer than that.
+        // The caller of a command waits no longer than that.
         .set_response_timeout(None)
         .set_number_of_retries(2)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))
-        // What is pushed is only that the connection has ended, which begins the next one before anybody needs it.
+        // The only push is that the connection has ended, upon which the next one begins before it is needed.
         .set_push_sender(|_: PushInfo| Ok::<(), RedisError>(()))
         .set_automatic_resubscription()
 }

@@ -1,15 +1,15 @@
-//! Schemas and values in a few words.
+//! Short descriptions of schemas and values.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// How many names or values are listed.
+/// The maximum number of names or values in a list.
 const MAX_LISTED: usize = 16;
-/// How long a quoted value may be, in characters.
+/// The maximum length of a quoted value, in characters.
 const MAX_QUOTED: usize = 60;
 
-/// What a schema accepts: `a number`, `one of "C", "F"`, `a string or null`.
+/// Describes the values that a schema accepts: `a number`, `one of "C", "F"`, `a string or null`.
 pub(crate) fn expected(schema: &Value) -> String {
     let Value::Object(map) = schema else {
         return "another value".to_owned();
@@ -37,7 +37,7 @@ pub(crate) fn expected(schema: &Value) -> String {
     }
 }
 
-/// The values that a schema lists, if it does.
+/// The values that a schema lists in `const` or `enum`, if it has one of them.
 pub(crate) fn listed(map: &Map<String, Value>) -> Option<&[Value]> {
     match (map.get("const"), map.get("enum")) {
         (Some(value), _) => Some(std::slice::from_ref(value)),
@@ -66,7 +66,7 @@ fn with_limits(kind: &str, map: &Map<String, Value>) -> String {
     text
 }
 
-/// An object, told from others by the members that have one value.
+/// Describes an object by its members with only one allowed value, if it has any.
 fn object(map: &Map<String, Value>) -> String {
     let properties = map.get("properties").and_then(Value::as_object);
     let tags = properties
@@ -103,7 +103,7 @@ pub(crate) fn either(forms: impl Iterator<Item = String>) -> String {
     texts.join(" or ")
 }
 
-/// A value of a schema, to be copied by the reader.
+/// A value of a schema as JSON, which the reader can copy.
 pub(crate) fn literal(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => shorten(&value.to_string()),
@@ -111,7 +111,8 @@ pub(crate) fn literal(value: &Value) -> String {
     }
 }
 
-/// A value as it stands in a message: scalars quoted, if they are short, the rest described.
+/// Describes a value for a message: scalars are quoted, shortened if they are long, other values
+/// are described.
 pub(crate) fn brief(value: &Value) -> String {
     match value {
         Value::Array(items) if items.is_empty() => "an empty array".to_owned(),
@@ -124,7 +125,7 @@ pub(crate) fn brief(value: &Value) -> String {
     }
 }
 
-/// A scalar as JSON, shortened; the rest described.
+/// A scalar as JSON, shortened; other values are described.
 pub(crate) fn quote(value: &Value) -> String {
     match value {
         Value::String(text) => quote_text(text),
@@ -133,7 +134,7 @@ pub(crate) fn quote(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, cut where it is long.
+/// A text in quotes, shortened if it is long.
 #[must_use]
 pub fn quote_text(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();
@@ -152,7 +153,7 @@ pub(crate) fn shorten(text: &str) -> String {
     short
 }
 
-/// `a, b, c`, and an ellipsis where there are too many.
+/// Lists items as `a, b, c`, with an ellipsis if there are too many.
 pub fn list(items: impl Iterator<Item = String>) -> String {
     let mut items = items.peekable();
     let mut text = String::new();

@@ -1,12 +1,13 @@
-//! Integers of types: `3.0` is one for a schema, and none for a `u32`, which also has a greatest.
+//! Differences between integers of schemas and of types: `3.0` is an integer for a schema but not for a `u32`, which
+//! also has a maximum.
 
 use oxmcp_json::Text;
 
-/// The digits of the greatest integer that types commonly take, `u64::MAX`.
+/// The number of digits of the largest integer that types commonly accept, `u64::MAX`.
 const DIGITS: usize = 20;
 
-/// The text with `3` in place of `3.0` and `30` in place of `3e1`, for types that read integers without a fraction alone. `None`
-/// where no number is written like this.
+/// The text with `3` in place of `3.0` and `30` in place of `3e1`, for types that read only integers without fraction
+/// and exponent. `None` if it has no such number.
 #[must_use]
 pub fn without_fractions(json: Text<'_>) -> Option<String> {
     let text = json.get();
@@ -54,7 +55,7 @@ fn end_of_number(text: &str, start: usize) -> usize {
     start + rest.take_while(|byte| is_part(byte)).count()
 }
 
-/// The number without fraction and exponent, where it has one of them and is an integer of moderate size.
+/// The number without fraction and exponent, if it has one of them and is an integer of moderate size.
 pub(crate) fn whole_number(number: &str) -> Option<String> {
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -82,8 +83,8 @@ pub(crate) fn whole_number(number: &str) -> Option<String> {
     is_moderate.then(|| format!("{sign}{significant}{}", "0".repeat(missing)))
 }
 
-/// What serde_json says of a number that a type of integers does not take, in the words of a violation. `None` where it says
-/// something else.
+/// Rewrites the error of serde_json for a number that an integer type does not accept as the message of a violation.
+/// `None` for any other error.
 #[must_use]
 pub fn refused_number(error: &str) -> Option<String> {
     let (_, said) = error.split_once("invalid ")?;

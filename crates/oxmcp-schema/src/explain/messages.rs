@@ -16,10 +16,10 @@ use crate::{
     violations::{Violation, Violations},
 };
 
-/// How deep alternatives within alternatives are explained.
+/// The maximum depth up to which nested alternatives are explained.
 const MAX_NESTING: usize = 4;
 
-/// What `validator` has against a value whose JSON is `length` bytes long.
+/// Validates a value whose JSON is `length` bytes long, and returns the violations.
 pub(crate) fn explain(
     validator: &Validator,
     instance: &Value,
@@ -27,7 +27,7 @@ pub(crate) fn explain(
 ) -> Result<(), Violations> {
     let failures = match validator.accepts(instance, length) {
         Ok(true) => return Ok(()),
-        // Only now is it worth while to remember what is found on the way.
+        // Failures are collected only in a second run, since most values are valid.
         Ok(false) => validator.failures(instance, length),
         Err(BudgetExceeded) => Err(BudgetExceeded),
     };
@@ -82,7 +82,7 @@ impl Explainer {
     }
 }
 
-/// The alternative that the value was meant to be: the only one that has its kind and its tag.
+/// The alternative that the value was most likely meant for: the only one that matches its type and its tag.
 fn meant<'a, 'v, 'i>(
     failure: &Failure<'v, 'i>,
     all: &'a [Vec<Failure<'v, 'i>>],
@@ -96,8 +96,8 @@ fn meant<'a, 'v, 'i>(
     candidates.next().is_none().then_some(only.as_slice())
 }
 
-/// Whether the failures against an alternative say that something else was meant: another kind of value, another tag,
-/// other members.
+/// Whether the failures of an alternative show that the value was meant for another one: they concern the type of the
+/// value, a tag, or the set of members.
 fn is_other(branch: &[Failure<'_, '_>], here: &str) -> bool {
     let mut lacks_member = false;
     let mut has_stranger = false;
@@ -121,7 +121,7 @@ fn is_tag(failure: &Failure<'_, '_>, name: &str) -> bool {
         .is_some_and(|values| values.len() == 1)
 }
 
-/// The failure against an alternative that says that a member is not the one value that it has to be.
+/// The failure of an alternative that says that a member does not have its only allowed value.
 fn tag_failure<'a, 'v, 'i>(
     branch: &'a [Failure<'v, 'i>],
 ) -> Option<(&'a Failure<'v, 'i>, &'v Value)> {
@@ -137,7 +137,7 @@ fn tag_failure<'a, 'v, 'i>(
     })
 }
 
-/// Where each alternative wants another value of the same member, that member and its values.
+/// If each alternative requires another value of the same member: that member and the allowed values.
 fn unknown_tag<'a>(all: &'a [Vec<Failure<'_, '_>>]) -> Option<(&'a str, String)> {
     let tags: Vec<_> = all
         .iter()

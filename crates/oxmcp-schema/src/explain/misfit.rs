@@ -1,4 +1,4 @@
-//! Errors in schemas, in words. Authors of schemas write them for another dialect, or from memory.
+//! Messages for errors in schemas, which often come from another dialect or from memory.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// What is wrong with a value in a schema, and what would be right.
+/// Describes the error in a value of a schema, and the correct form.
 pub(crate) fn misfit(misfit: Misfit, value: &Value) -> String {
     let wanted = expected(misfit.dialect, misfit.shape);
     let hint = hint(misfit, value).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn misfit(misfit: Misfit, value: &Value) -> String {
     format!("expected {wanted}, got {}{hint}", brief(value))
 }
 
-/// Whether it depends on the text whether it is right.
+/// Whether the validity depends on the text of the value.
 fn is_of_text(shape: Shape) -> bool {
     use Shape::{Anchor, Id, Kind, Kinds};
     matches!(shape, Kind | Kinds | Id | Anchor)
@@ -74,7 +74,7 @@ fn kinds() -> String {
     format!("one of {}", list(names))
 }
 
-/// What was most likely meant.
+/// The most likely intention.
 fn hint(misfit: Misfit, value: &Value) -> Option<String> {
     if let (Shape::Kind | Shape::Kinds, Value::String(name)) = (misfit.shape, value) {
         let meant = nearest(name, KINDS.into_iter())?;

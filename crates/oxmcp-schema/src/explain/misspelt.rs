@@ -1,8 +1,8 @@
-//! Misspelt properties: members of an object that its type ignores, and that are nearly the name of a property that is not
-//! given.
+//! Search for misspelt properties: members of an object that its type ignores, and whose names are close to that of a
+//! property that is not given.
 //!
-//! A schema that is inferred from a type lets other members through, since clients add some of their own. An optional
-//! property whose name is misspelt would then vanish without a word.
+//! Schemas that are inferred from types allow additional members, since clients add some of their own. An optional
+//! property with a misspelt name would then be ignored silently.
 
 use oxmcp_json::Text;
 use serde::{
@@ -22,11 +22,12 @@ use crate::{
     schema::Schema,
 };
 
-/// So many members are looked at: misspelt are one or two, and comparing names takes work.
+/// The maximum number of members that are compared: usually only one or two are misspelt, and each comparison takes
+/// work.
 const MAX_SEARCHED: usize = 32;
 
-/// A member that a property was meant by, in words that say so. `T` is what the object is read into, and it has been: only
-/// what the type ignores can be misspelt.
+/// Returns the message for a member whose name is a misspelt property name, if there is one. `T` is the type that the
+/// object was already read into: only members that the type ignores can be misspelt.
 #[must_use]
 pub fn misspelt_property<T: DeserializeOwned>(schema: &Schema, object: Text<'_>) -> Option<String> {
     let properties = order::property_names(schema.marked());
@@ -45,7 +46,7 @@ pub fn misspelt_property<T: DeserializeOwned>(schema: &Schema, object: Text<'_>)
         let Some((meant, _)) = near.find(|(name, _)| !is_given(name)) else {
             continue;
         };
-        // Serde may know it by another name than the schema does.
+        // Serde may know the member by another name than the schema.
         if ignores::<T>(object, &stranger) {
             let (stranger, meant) = (quote_text(&stranger), quote_text(meant));
             return Some(format!("{stranger} is not accepted; did you mean {meant}?"));
@@ -54,7 +55,7 @@ pub fn misspelt_property<T: DeserializeOwned>(schema: &Schema, object: Text<'_>)
     None
 }
 
-/// Whether `T` goes over the member of this name without reading its value.
+/// Whether `T` skips the member of this name without reading its value.
 fn ignores<T: DeserializeOwned>(object: Text<'_>, name: &str) -> bool {
     let mut stranger = Stranger {
         name,
@@ -64,7 +65,7 @@ fn ignores<T: DeserializeOwned>(object: Text<'_>, name: &str) -> bool {
     read_watched::<T>(object, &mut stranger).is_ok() && stranger.is_ignored
 }
 
-/// Notices that the value of a member is ignored.
+/// A [`Watch`] that records whether the value of a member is ignored.
 struct Stranger<'a> {
     name: &'a str,
     is_next: bool,
@@ -89,7 +90,7 @@ impl Watch for Stranger<'_> {
     }
 }
 
-/// The value of the member.
+/// A deserializer for the value of the member.
 struct WatchedValue<'de, 'a> {
     json: serde_json::Deserializer<StrRead<'de>>,
     is_ignored: &'a mut bool,
@@ -184,11 +185,11 @@ mod tests {
             ),
             (r#"{"id":1,"\u0074xt":"x"}"#, Some(("txt", "text"))),
             (r#"{"a":0,"id":1,"modes":{}}"#, Some(("modes", "mode"))),
-            // It is given, so that something else is meant.
+            // The property is given, so the member is not a misspelling of it.
             (r#"{"id":1,"text":"y","txt":"x"}"#, None),
-            // Serde reads it.
+            // Serde reads the member.
             (r#"{"id":1,"txet":"x"}"#, None),
-            // What clients add.
+            // Members that clients add.
             (r#"{"id":1,"toolCallId":"x"}"#, None),
             (
                 r#"{"id":1,"sessionId":"x","action":"y","y":1,"_meta":{}}"#,

@@ -1,16 +1,16 @@
-//! Explanations: failures of validation in words that a model can act on.
+//! Explanations: descriptions of validation failures that a model can act on.
 //!
 //! | | |
 //! |---|---|
-//! | `messages` | a failure as a violation |
-//! | `rules` | limits and combinations in words |
-//! | `misfit` | values that are nearly of the right type |
-//! | `misspelt` | members that are nearly a property |
-//! | `expected` | a schema in words, and lists and quotes |
-//! | `refused` | the property that a type refuses though the schema accepts it |
-//! | `integers` | integers that a type does not read as the schema does |
+//! | `messages` | violations from failures |
+//! | `rules` | messages for limits and combinations |
+//! | `misfit` | messages for errors in schemas |
+//! | `misspelt` | members whose names are close to that of a property |
+//! | `expected` | descriptions of schemas, lists and quotes |
+//! | `refused` | the property that a type refuses although the schema accepts it |
+//! | `integers` | integers that a type does not read in the same way as the schema |
 //! | `spelling` | the nearest known name |
-//! | `watched_object` | an object that a type is watched reading, for `misspelt` and `refused` |
+//! | `watched_object` | a deserializer that observes a type reading an object, for `misspelt` and `refused` |
 
 pub(crate) mod expected;
 pub(crate) mod integers;

@@ -1,4 +1,4 @@
-//! Properties that a type refuses though its schema accepts them: as `5000000000`, which is too much for a `u32`.
+//! Search for properties that a type refuses although its schema accepts them, such as `5000000000` for a `u32`.
 
 use oxmcp_json::{Text, pointer_token};
 use serde::de::{DeserializeOwned, DeserializeSeed};
@@ -6,11 +6,11 @@ use serde_json::{Deserializer, Result, de::StrRead};
 
 use super::watched_object::{Watch, read_watched};
 
-/// How much of a name is shown.
+/// The maximum length of a shown name, in characters.
 const SHOWN: usize = 100;
 
-/// The JSON pointer of the property of an object that `T` does not accept, its name or its value. `None` where it is
-/// something else that it does not accept.
+/// The JSON pointer of the property of an object whose name or value `T` does not accept. `None` if the refusal has
+/// another cause.
 #[must_use]
 pub fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
     let mut place = Place::default();
@@ -19,7 +19,7 @@ pub fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String>
     Some(format!("/{}", pointer_token(&name)))
 }
 
-/// The member that is being read.
+/// The name of the member that is being read.
 #[derive(Default)]
 struct Place {
     at: Option<String>,

@@ -1,4 +1,4 @@
-//! Failures of single keywords, in words.
+//! Messages for failures of single keywords.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{
     infer::order::{self, NULLABLE},
 };
 
-/// A failure in words.
+/// The message for a failure.
 pub(crate) fn describe(failure: &Failure<'_, '_>) -> String {
     let instance = &*failure.instance;
     let is_scalar = !instance.is_array() && !instance.is_object();
@@ -44,7 +44,8 @@ pub(crate) fn describe(failure: &Failure<'_, '_>) -> String {
     }
 }
 
-/// What the alternatives accept. What a reference stands for is known by what it has against the value.
+/// Describes the values that the alternatives accept. The schema behind a reference is taken from its
+/// failures.
 fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
     let forms = failure.place.get(failure.keyword).and_then(Value::as_array);
     let is_reference = |form: &Value| form.get("$ref").is_some();
@@ -61,7 +62,7 @@ fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
     }))
 }
 
-/// What is accepted, as it is advertised: a tolerated null is not.
+/// Describes the accepted values as the schema is advertised: without a tolerated null.
 fn expected_or_null(place: &Value) -> String {
     if place.get(NULLABLE).is_none() {
         return expected(place);
@@ -131,7 +132,7 @@ fn unknown(failure: &Failure<'_, '_>, unexpected: &[Cow<'_, str>]) -> String {
     )
 }
 
-/// The messages of what is told by a number or a pattern.
+/// The messages for keywords with a number or a pattern.
 pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
     let instance = &*failure.instance;
     let place = failure.place;
@@ -143,7 +144,7 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
         Value::Object(map) => map.len(),
         _ => 0,
     };
-    // The oldest dialect says by a second keyword that the limit itself is too much.
+    // In draft-04 a second keyword says that the limit itself is excluded.
     let excludes = |keyword: &str| place.get(keyword) == Some(&Value::Bool(true));
     match failure.keyword {
         "minimum" if !excludes("exclusiveMinimum") => {
@@ -208,7 +209,7 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
     }
 }
 
-/// The messages of what is told by other schemas.
+/// The messages for keywords with other schemas.
 fn rules(failure: &Failure<'_, '_>) -> String {
     let instance = &*failure.instance;
     let number = |keyword: &str| failure.place.get(keyword).map(quote);

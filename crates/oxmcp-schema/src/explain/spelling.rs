@@ -1,11 +1,11 @@
-//! "Did you mean": the nearest of the names that exist.
+//! Suggestions ("did you mean"): the nearest of the known names.
 
-/// Names longer than this are not compared, since comparing takes the product of the lengths.
+/// The maximum length of compared names, since the comparison takes time in the product of the lengths.
 const MAX_LENGTH: usize = 64;
-/// How many names are looked at.
+/// The maximum number of names that are compared.
 const MAX_NAMES: usize = 1000;
 
-/// The name that `wrong` is most likely a misspelling of.
+/// The name of which `wrong` is most likely a misspelling.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = normalized(wrong)?;
     let allowed = 1.max((wrong.len() + 1) / 3);
@@ -19,11 +19,11 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// Whether `wrong` is surely a misspelling of `name`. It takes more than to [suggest](nearest) one, since what is
-/// misspelt is refused. Both are [`normalized`].
+/// Whether `wrong` is surely a misspelling of `name`. The test is stricter than for [suggestions](nearest), since a
+/// misspelling is refused. Both names are [`normalized`].
 pub(super) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
     let longer = wrong.len().max(name.len());
-    // Of short names, one letter tells two apart.
+    // Short names can differ in one letter only.
     let allowed = match longer {
         0..=2 => 0,
         3..=5 => 1,
@@ -32,7 +32,8 @@ pub(super) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
     longer - wrong.len().min(name.len()) <= allowed && distance(wrong, name) <= allowed
 }
 
-/// The letters of a name: `maxResults`, `max_results` and `max-results` are the same mistake. `None` for one that is too long to compare.
+/// The letters of a name in lower case, without separators, so that `maxResults`, `max_results` and `max-results` are
+/// equal. `None` for a name that is too long to compare.
 pub(super) fn normalized(name: &str) -> Option<Vec<char>> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -43,7 +44,7 @@ pub(super) fn normalized(name: &str) -> Option<Vec<char>> {
     Some(letters.flat_map(char::to_lowercase).collect())
 }
 
-/// How many letters have to be put in, taken out or replaced.
+/// The edit distance: the number of letters to insert, delete or replace.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (index, letter) in one.iter().enumerate() {

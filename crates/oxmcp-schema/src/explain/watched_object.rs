@@ -1,4 +1,4 @@
-//! An object that a type reads member by member, and is watched while it does.
+//! A deserializer that observes a type reading an object member by member.
 
 use oxmcp_json::{Members, Text};
 use serde::{
@@ -11,15 +11,15 @@ use serde::{
 };
 use serde_json::{Error, Result, de::StrRead};
 
-/// What notices how members are read.
+/// An observer of the members that are read.
 pub(super) trait Watch {
-    /// The member that comes next; `None` between two of them.
+    /// Called with the name of the next member, and with `None` between members.
     fn member(&mut self, name: Option<&str>);
 
     /// Reads the value of the member.
     ///
     /// # Errors
-    /// Where the type does not accept it.
+    /// If the type does not accept the value.
     fn read<'de, V: DeserializeSeed<'de>>(
         &mut self,
         seed: V,
@@ -27,10 +27,10 @@ pub(super) trait Watch {
     ) -> Result<V::Value>;
 }
 
-/// Reads an object into a `T`, which `watch` watches.
+/// Reads an object into a `T`, observed by `watch`.
 ///
 /// # Errors
-/// Where `T` does not accept it.
+/// If `T` does not accept the object.
 pub(super) fn read_watched<T: DeserializeOwned>(
     object: Text<'_>,
     watch: &mut impl Watch,
@@ -44,7 +44,7 @@ pub(super) fn read_watched<T: DeserializeOwned>(
 
 struct WatchedObject<'de, 'w, W> {
     members: Members<'de>,
-    /// The value that comes next.
+    /// The value of the member whose name was read last.
     value: Option<Text<'de>>,
     watch: &'w mut W,
 }

@@ -1,11 +1,11 @@
-//! Fast check at run time: one walk over JSON text, without building a value.
+//! Fast check: one pass over JSON text, without building a value.
 
 use oxmcp_json::{Text, Walk};
 use serde_json::Value;
 
 use crate::fast::check::{Check, Span, Typed, bit, kind};
 
-/// Whether the check accepts the value. False says nothing: the full validator decides.
+/// Whether the check accepts the value. `false` does not mean that the value is invalid: the full validator decides.
 pub(crate) fn accepts(check: &Check, instance: Text<'_>) -> bool {
     match check {
         Check::Anything => true,
@@ -14,13 +14,13 @@ pub(crate) fn accepts(check: &Check, instance: Text<'_>) -> bool {
     }
 }
 
-/// A walk over a value that is held against its check.
+/// A walk over a value that compares it with its check.
 pub(crate) struct Acceptor<'a> {
     pub(crate) walk: Walk<'a>,
-    /// Whether there are names that the check does not list. They are not compared with each other; of the others, none
-    /// stands twice in one object.
+    /// Whether an object has names that the check does not list. Such names are not compared with each other; listed
+    /// names are known to occur at most once in an object.
     pub(crate) has_unlisted_names: bool,
-    /// Whether `3.0` is read where a type asks for an integer.
+    /// Whether `3.0` is accepted for an integer type.
     pub(crate) takes_whole_numbers: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Acceptor<'a> {
         }
     }
 
-    /// Takes the next value, if the check accepts it. Where not, the walk is over.
+    /// Takes the next value, if the check accepts it. Otherwise the walk cannot be continued.
     pub(crate) fn value(&mut self, check: &Check) -> bool {
         match (self.walk.peek(), check) {
             (None, _) | (_, Check::Unknown) => false,
@@ -112,7 +112,7 @@ impl<'a> Acceptor<'a> {
 }
 
 impl Typed {
-    /// Whether the value is one of those that are listed, where any are.
+    /// Whether the value is one of the listed values, or none are listed.
     fn lists(&self, is_value: impl Fn(&Value) -> bool) -> bool {
         let values = self.values.as_ref();
         values.is_none_or(|values| values.iter().any(is_value))
@@ -168,7 +168,7 @@ pub(crate) fn accepts_integer(check: &Check, integer: i64) -> bool {
     })
 }
 
-/// Whether it is accepted, where it is not written as an integer.
+/// Whether a number is accepted that is not written as an integer.
 pub(crate) fn accepts_fraction(check: &Check, fraction: f64) -> bool {
     let typed = check.typed(kind::FRACTION);
     typed.is_some_and(|typed| {
@@ -178,7 +178,7 @@ pub(crate) fn accepts_fraction(check: &Check, fraction: f64) -> bool {
 
 fn accepts_number(check: &Check, text: &str) -> bool {
     if let Ok(value) = text.parse() {
-        // `-0` is a fraction for serde_json, which readers of the value may rely on.
+        // serde_json reads `-0` as a float, which readers of the value may rely on.
         return text != "-0" && accepts_integer(check, value);
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -189,14 +189,15 @@ fn accepts_number(check: &Check, text: &str) -> bool {
         .is_ok_and(|fraction| accepts_fraction(check, fraction))
 }
 
-/// The properties of an object, as they are met.
+/// The properties of an object that were read so far.
 pub(crate) struct Properties<'c> {
     typed: &'c Typed,
-    /// The bits of those that were met.
+    /// The bits of these properties.
     met: u64,
-    /// The place of the one that is likely to come next: most objects have theirs in the order of the schema.
+    /// The position of the property that probably comes next: most objects list their properties in the order of the
+    /// schema.
     next: usize,
-    /// Whether there were names of none of them, or of one that has no bit.
+    /// Whether there were names that are not listed, or of properties that have no bit.
     pub(crate) has_others: bool,
 }
 
@@ -210,8 +211,8 @@ impl<'c> Properties<'c> {
         }
     }
 
-    /// The check of the value of this name. `None` where the name is known to have come before: which value counts then is
-    /// not for a check to say.
+    /// The check for the value of the member `name`. `None` if the name is known to occur for the second time: then it
+    /// is undefined which value counts.
     #[inline]
     pub(crate) fn meet(&mut self, name: &str) -> Option<&'c Check> {
         let Some((position, property)) = self.typed.find(name, self.next) else {
@@ -228,7 +229,7 @@ impl<'c> Properties<'c> {
         is_new.then_some(&property.check)
     }
 
-    /// Whether all that are required were met.
+    /// Whether all required properties were read.
     pub(crate) fn are_complete(&self) -> bool {
         self.met & self.typed.required == self.typed.required
     }

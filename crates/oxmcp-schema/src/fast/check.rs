@@ -1,13 +1,13 @@
-//! Fast check, compiled: the common keywords of a schema, laid out for one pass over JSON text.
+//! Compiled fast check: the common keywords of a schema, arranged for one pass over JSON text.
 //!
-//! It only ever accepts. What it rejects or does not understand is for the [full](crate::full) validator to decide,
-//! so that a keyword that is missing here costs time and never correctness.
+//! It only ever accepts values. If it rejects or does not understand a value, the [full](crate::full) validator
+//! decides, so a keyword that is missing here costs time but never correctness.
 
 use serde_json::{Map, Value};
 
 use crate::infer::order;
 
-/// The kinds of JSON values, as bits.
+/// The types of JSON values, as bits.
 pub(crate) mod kind {
     pub(crate) const NULL: u8 = 1;
     pub(crate) const BOOLEAN: u8 = 1 << 1;
@@ -19,38 +19,39 @@ pub(crate) mod kind {
     pub(crate) const ALL: u8 = (1 << 7) - 1;
 }
 
-/// A list of values is gone through for each value, so that a longer one is left to the full validator, which searches.
+/// The maximum number of listed values, which are compared one by one; longer lists are left to the full validator,
+/// which uses binary search.
 const MAX_LISTED: usize = 64;
 
-/// So many properties of an object are gone through; more are searched.
+/// The number of properties up to which they are compared one by one; with more, binary search is used.
 const FEW: usize = 8;
 
-/// Integers up to here are exact as `f64`.
+/// The largest integer up to which all integers are exact as `f64`.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
 #[derive(Debug)]
 pub(crate) enum Check {
-    /// Accepts everything.
+    /// Accepts every value.
     Anything,
-    /// Accepts nothing: the full validator decides.
+    /// Accepts no value: the full validator decides.
     Unknown,
     Typed(Box<Typed>),
-    /// Accepts what the first alternative of the value's kind accepts.
+    /// Accepts a value if the first alternative for its type does.
     AnyOf(Box<[Typed]>),
 }
 
-/// The assertions that hold for a value. Those about other kinds than the value's say nothing, as in JSON Schema.
+/// The assertions for a value. Assertions for other types than the value's are ignored, as in JSON Schema.
 #[derive(Debug)]
 pub(crate) struct Typed {
     pub(crate) kinds: u8,
     pub(crate) values: Option<Box<[Value]>>,
     pub(crate) numbers: Option<Numbers>,
     pub(crate) lengths: Option<Span>,
-    /// In the order in which they were declared.
+    /// The properties in the order of their declaration.
     pub(crate) properties: Box<[Property]>,
-    /// The places of the properties, sorted by their names, where they are many.
+    /// The indices of the properties, sorted by name, if there are many.
     by_name: Box<[usize]>,
-    /// The bits of the required properties, by their places in `properties`.
+    /// The bits of the required properties, by their indices in `properties`.
     pub(crate) required: u64,
     pub(crate) additional: Check,
     pub(crate) items: Check,
@@ -77,7 +78,7 @@ pub(crate) struct Span {
     pub(crate) maximum: u64,
 }
 
-/// The check of that which has nothing to meet.
+/// The check that accepts every value.
 pub(crate) static ANYTHING: Check = Check::Anything;
 
 impl Check {
@@ -89,7 +90,7 @@ impl Check {
         }
     }
 
-    /// What a value of this kind has to meet. None where nothing here can tell.
+    /// The assertions for values of this type. `None` if the check cannot decide.
     #[inline]
     pub(crate) fn typed(&self, kind: u8) -> Option<&Typed> {
         match self {
@@ -122,7 +123,7 @@ fn compile_object(map: &Map<String, Value>) -> Option<Check> {
         }
         compile_typed(form).filter(|typed| typed.kinds & !kinds == 0)
     });
-    // Only the first of each kind is ever asked.
+    // Only the first alternative for each type is used.
     let mut known = 0;
     let is_asked = |typed: &Typed| {
         let is_new = typed.kinds & !known != 0;
@@ -188,7 +189,7 @@ impl Typed {
         Some(())
     }
 
-    /// The property of this name, and its place, which is likely to be this one.
+    /// The property of this name and its index. `likely` is the index that is tried first.
     #[inline]
     pub(crate) fn find(&self, name: &str, likely: usize) -> Option<(usize, &Property)> {
         if let Some(property) = self.properties.get(likely)
@@ -213,13 +214,13 @@ impl Typed {
     }
 }
 
-/// The bit of the property in this place; only so many have one.
+/// The bit of the property with this index; properties beyond the width of the bit set have none.
 #[inline]
 pub(crate) fn bit(place: usize) -> Option<u64> {
     1_u64.checked_shl(u32::try_from(place).ok()?)
 }
 
-/// The properties, as they were declared.
+/// The properties in the order of their declaration.
 fn properties(map: &Map<String, Value>) -> Option<Box<[Property]>> {
     let Some(schemas) = map.get("properties") else {
         return Some(Box::default());
@@ -300,7 +301,7 @@ impl Span {
     }
 }
 
-/// Keywords that say nothing about what is valid. Formats are annotations here, in every dialect.
+/// Keywords without effect on validity. Formats are annotations here, in every dialect.
 fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,

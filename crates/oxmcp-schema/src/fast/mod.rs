@@ -1,14 +1,14 @@
-//! Fast path: plain schemas checked, and values read and written, in one walk.
+//! Fast path: checking values against simple schemas, and reading and writing them, in one pass.
 //!
-//! It only ever accepts: where it does not, the full validator decides.
+//! It only ever accepts values: otherwise the full validator decides.
 //!
 //! | | |
 //! |---|---|
-//! | `check` | the compiled form of a plain schema |
-//! | `accept` | the walk that validates |
-//! | `read` | the walk that validates and deserializes |
+//! | `check` | the compiled form of a simple schema |
+//! | `accept` | validation in one pass |
+//! | `read` | the deserializer that validates what it reads |
 //! | `write` | the serializer that validates what it writes |
-//! | `values` | the deserializer of strings, and what serde_json reads |
+//! | `values` | deserializers that behave like those of serde_json |
 
 pub(crate) mod accept;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! Deserializer that validates: one walk over the text reads a value and holds it against the schema.
+//! Deserializer that validates: one pass over the text reads a value and checks it against the schema.
 
 use std::sync::LazyLock;
 
@@ -29,14 +29,15 @@ const FRACTIONS: bool = false;
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 #[derive(Debug, PartialEq)]
 pub struct Read<T> {
-    /// What was read.
+    /// The value that was read.
     pub value: T,
-    /// Whether it has names, at any depth, that are no properties of the schema. Where not, no name stands twice in an object.
+    /// Whether the object has names, at any depth, that are no properties of the schema. If it has none, no object in
+    /// it has duplicate names.
     pub has_unlisted_names: bool,
 }
 
-/// Reads an object that the check accepts. `None` says nothing: the full validator decides whether it is valid, and
-/// serde_json what is wrong with it where it cannot be read.
+/// Reads an object that the check accepts. `None` does not mean that it is invalid: the full validator decides that,
+/// and serde_json reports the error if it cannot be read.
 pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Option<Read<T>> {
     if !instance.is_object() {
         return None;
@@ -46,7 +47,7 @@ pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
         acceptor: &mut acceptor,
         check,
     });
-    // A type may take nothing: then all is unchecked.
+    // A type may read nothing: then the object was not checked.
     let is_over = acceptor.walk.at() == instance.get().len();
     let has_unlisted_names = acceptor.has_unlisted_names;
     value.ok().filter(|_| is_over).map(|value| Read {
@@ -55,9 +56,9 @@ pub(crate) fn read<T: DeserializeOwned>(check: &Check, instance: Text<'_>) -> Op
     })
 }
 
-/// Reads an object in which `3.0` stands for `3` wherever the type asks for an integer, and nowhere else. `None` where the type does
-/// not take it, as where it keeps values before it asks for their kinds (fields that are flattened, enums
-/// without a tag), or asks for integers of 128 bits.
+/// Reads an object in which `3.0` counts as `3` wherever the type asks for an integer, and nowhere else. `None` if the
+/// type does not accept it. That is also the case if the type buffers values before it asks for their types (flattened
+/// fields, untagged enums), or asks for 128-bit integers.
 #[must_use]
 pub fn read_whole_numbers<T: DeserializeOwned>(instance: Text<'_>) -> Option<T> {
     if !instance.is_object() {
@@ -73,17 +74,16 @@ pub fn read_whole_numbers<T: DeserializeOwned>(instance: Text<'_>) -> Option<T> 
     value.ok().filter(|_| is_over)
 }
 
-/// The check of containers that have nothing to meet, but are gone into for their numbers.
+/// The check of containers without assertions, which are traversed only for their numbers.
 static ANY_CONTAINER: LazyLock<Check> =
     LazyLock::new(|| Check::compile(&json!({"type": ["array", "object"]})));
 
-/// Error that hands the value over to serde_json. It never leaves this room.
+/// The error that leaves the value to serde_json. It is not visible outside of this module.
 fn leave_it() -> Error {
     Error::custom("for serde_json to read")
 }
 
-/// A value that is held against its check while it is read. It is taken whole, or there is an error, or it is not taken
-/// at all.
+/// A value that is checked while it is read. It is read completely, or there is an error, or nothing of it is read.
 struct Checked<'r, 'de, 'c> {
     acceptor: &'r mut Acceptor<'de>,
     check: &'c Check,
@@ -94,8 +94,8 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
         self.acceptor.walk.peek()
     }
 
-    /// What the next value has to meet, if it is a container of one of these kinds. `None` leaves it to serde_json, which is
-    /// as fast where there is nothing to check.
+    /// The assertions for the next value, if it is a container of one of these types. `None` leaves it to serde_json,
+    /// which is as fast if there is nothing to check.
     fn container(&mut self, kinds: u8) -> Option<(u8, &'c Typed)> {
         let kind = match self.peek()? {
             b'{' => kind::OBJECT,
@@ -110,7 +110,7 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
         typed.values.is_none().then_some((kind, typed))
     }
 
-    /// Takes the value, for serde_json to read.
+    /// Takes the text of the value, for serde_json to read.
     fn text(self) -> Result<Text<'de>> {
         self.acceptor.walk.peek();
         let start = self.acceptor.walk.at();
@@ -150,7 +150,7 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
         is_complete.then_some(value).ok_or_else(leave_it)
     }
 
-    /// An enum whose variant has content: an object with one member.
+    /// Reads an enum variant with content, which is an object with one member.
     fn tagged<V: Visitor<'de>>(self, typed: &'c Typed, visitor: V) -> Result<V::Value> {
         let Self { acceptor, .. } = self;
         acceptor.walk.enter();
@@ -184,7 +184,7 @@ impl<'de, 'c> Checked<'_, 'de, 'c> {
     }
 }
 
-/// Methods that leave it to the same method of serde_json.
+/// Methods that delegate to the same method of serde_json.
 macro_rules! by_serde_json {
     ($($method:ident($($argument:ident: $type:ty),*);)+) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
@@ -193,7 +193,7 @@ macro_rules! by_serde_json {
     )+};
 }
 
-/// The same but for integers, which are read while they are walked over.
+/// The same, except that integers are parsed in the same pass.
 macro_rules! numbers {
     ($($method:ident)+, of $asked:expr) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -214,7 +214,7 @@ macro_rules! numbers {
     )+};
 }
 
-/// The same but for strings.
+/// The same, except that strings are parsed in the same pass.
 macro_rules! strings {
     ($($method:ident)+) => {$(
         fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
@@ -226,7 +226,7 @@ macro_rules! strings {
     )+};
 }
 
-/// The same but for objects and arrays in which there is something to check.
+/// The same, except that objects and arrays with assertions are checked while they are read.
 macro_rules! containers {
     ($($method:ident($($argument:ident: $type:ty),*) of $kinds:expr;)+) => {$(
         fn $method<V: Visitor<'de>>(mut self, $($argument: $type,)* visitor: V) -> Result<V::Value> {
@@ -272,7 +272,7 @@ impl<'de> Deserializer<'de> for Checked<'_, 'de, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
-        // No type of Rust has such a name: it is a `RawValue`, which only serde_json can read.
+        // No Rust type has such a name: it is a `RawValue`, which only serde_json can read.
         if name.starts_with('$') {
             let text = self.text()?;
             return by_serde_json(text, |json| json.deserialize_newtype_struct(name, visitor));
@@ -345,11 +345,11 @@ impl<'de> Deserializer<'de> for Checked<'_, 'de, '_> {
     }
 }
 
-/// An object, each of whose members is held against the schema while it is handed out.
+/// An object whose members are checked while they are read.
 struct Object<'r, 'de, 'c> {
     acceptor: &'r mut Acceptor<'de>,
     properties: Properties<'c>,
-    /// The check of the value that comes next, whose name was handed out.
+    /// The check for the next value, whose name was already read.
     value: Option<&'c Check>,
 }
 
@@ -375,7 +375,7 @@ impl<'de> MapAccess<'de> for &mut Object<'_, 'de, '_> {
     }
 }
 
-/// An array, each of whose items is held against the schema while it is handed out.
+/// An array whose items are checked while they are read.
 struct Array<'r, 'de, 'c> {
     acceptor: &'r mut Acceptor<'de>,
     typed: &'c Typed,
@@ -402,7 +402,7 @@ fn read_next<'de, S: DeserializeSeed<'de>>(
     acceptor.walk.peek();
     let start = acceptor.walk.at();
     let value = seed.deserialize(Checked { acceptor, check })?;
-    // A type may take nothing: then the value is unchecked, and would be taken for the next one.
+    // A type may read nothing: then the value is unchecked, and would be mistaken for the next one.
     let is_taken = acceptor.walk.at() > start;
     is_taken.then_some(value).ok_or_else(leave_it)
 }
@@ -441,7 +441,7 @@ mod tests {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Point(i8, Option<f32>);
 
-    /// A field for each way in which serde asks for a value.
+    /// A struct with a field for each way in which serde requests a value.
     #[derive(Debug, Deserialize, PartialEq)]
     struct Everything {
         text: Option<String>,
@@ -525,7 +525,7 @@ mod tests {
         let expected = serde_json::from_str::<T>(json).ok();
         let kinds = ["null", "boolean", "number", "string", "array", "object"];
         let object = json!({"additionalProperties": {"type": kinds}});
-        // With something to check within, values are walked into; else serde_json has them.
+        // With assertions for nested values, containers are traversed; otherwise serde_json reads them.
         let items = json!({"type": kinds, "items": object, "additionalProperties": object});
         for values in [json!(true), json!({"type": kinds}), items] {
             let check = Check::compile(&json!({"type": "object", "additionalProperties": values}));
@@ -610,7 +610,7 @@ mod tests {
 
     #[test]
     fn a_type_that_takes_less_than_all_is_not_read() {
-        /// A type that takes nothing.
+        /// A type that reads nothing.
         #[derive(Debug, PartialEq)]
         struct Nothing;
 
@@ -620,7 +620,7 @@ mod tests {
             }
         }
 
-        /// A type that takes the first key, or the first item, and no more.
+        /// A type that reads only the first key or the first item.
         #[derive(Debug, PartialEq)]
         struct First;
 

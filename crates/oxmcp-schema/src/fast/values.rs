@@ -1,4 +1,4 @@
-//! Values that were walked over, handed out as serde_json hands them out.
+//! Deserializers of parsed values, which call visitors as serde_json does.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::{Error, Result, de::StrRead};
 
-/// A value that is a string.
+/// A deserializer of a string.
 pub(crate) struct Str<'de>(pub(crate) Cow<'de, str>);
 
 impl<'de> Deserializer<'de> for Str<'de> {
@@ -51,18 +51,18 @@ impl<'de> Deserializer<'de> for Str<'de> {
     }
 }
 
-/// Reads a text by a method of serde_json.
+/// Reads a text with a deserialization method of serde_json.
 pub(crate) fn by_serde_json<'de, T>(
     text: Text<'de>,
     read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'de>>) -> Result<T>,
 ) -> Result<T> {
     let mut json = serde_json::Deserializer::from_str(text.get());
     let value = read(&mut json)?;
-    // Of `1.5`, an integer may have been read alone.
+    // For `1.5`, an integer may have been read and the rest left.
     json.end().map(|()| value)
 }
 
-/// Hands an integer out as serde_json does.
+/// Passes an integer to a visitor as serde_json does.
 #[inline]
 pub(crate) fn visit_integer<'de, V: Visitor<'de>>(integer: i64, visitor: V) -> Result<V::Value> {
     match u64::try_from(integer) {

@@ -1,6 +1,6 @@
-//! Serializer that validates: a value is held against its schema while serde_json writes it.
+//! Serializer that validates: a value is checked against its schema while serde_json writes it.
 //!
-//! It sees what is written, and trusts no type: a `Serialize` by hand beside a derived schema is found out.
+//! It checks the output and trusts no type: a handwritten `Serialize` that does not match a derived schema is detected.
 
 use std::cell::Cell;
 
@@ -21,20 +21,20 @@ use crate::fast::{
     check::{ANYTHING, Check, Typed, kind},
 };
 
-/// A value that was written.
+/// A serialized value.
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 #[derive(Debug)]
 pub struct Written {
     /// The value as JSON.
     pub json: Box<RawValue>,
-    /// Whether it is known to be valid. Where not, the text is still to be validated.
+    /// Whether the value is known to be valid. If not, the text must still be validated.
     pub is_valid: bool,
 }
 
-/// Writes a value as serde_json does.
+/// Serializes a value as serde_json does.
 ///
 /// # Errors
-/// Those of serde_json.
+/// The errors of serde_json.
 pub(crate) fn write<T: Serialize + ?Sized>(
     check: &Check,
     value: &T,
@@ -51,11 +51,11 @@ pub(crate) fn write<T: Serialize + ?Sized>(
     })
 }
 
-/// A place in what is written.
+/// A position in the output.
 #[derive(Clone, Copy)]
 struct Place<'c> {
     check: &'c Check,
-    /// Whether all is accepted so far.
+    /// Whether everything was accepted so far.
     is_valid: &'c Cell<bool>,
 }
 
@@ -64,7 +64,7 @@ impl<'c> Place<'c> {
         Checked { value, place: self }
     }
 
-    /// What is written here is to be accepted.
+    /// Requires that the check accepts the value that is written here.
     #[inline]
     fn expect(self, accepts: impl FnOnce(&Check) -> bool) {
         if !matches!(self.check, Check::Anything) && !accepts(self.check) {
@@ -72,12 +72,13 @@ impl<'c> Place<'c> {
         }
     }
 
-    /// Leaves it to the validator of texts.
+    /// Leaves the decision to the validation of the text.
     fn leave(self) {
         self.expect(|_| false);
     }
 
-    /// What an object or array that is written here has to meet. `None` where there is nothing to meet, or not here.
+    /// The assertions for the object or array that is written here. `None` if there are none, or if this serializer
+    /// cannot check them.
     fn typed(self, kind: u8) -> Option<&'c Typed> {
         let typed = self.check.typed(kind);
         let typed = typed.filter(|typed| typed.values.is_none());
@@ -92,7 +93,7 @@ impl<'c> Place<'c> {
     }
 }
 
-/// A value, and the place where it is written.
+/// A value and its position in the output.
 struct Checked<'a, 'c, T: ?Sized> {
     value: &'a T,
     place: Place<'c>,
@@ -106,7 +107,7 @@ impl<T: Serialize + ?Sized> Serialize for Checked<'_, '_, T> {
     }
 }
 
-/// A serializer that looks at what it passes on.
+/// A serializer that checks the values that it passes on.
 struct Checking<'c, S> {
     serializer: S,
     place: Place<'c>,
@@ -154,7 +155,8 @@ impl<'c, S: Serializer> Serializer for Checking<'c, S> {
     }
 
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
-        // Its text is short, and read as another number than the value itself, which would be on the other side of a limit.
+        // The text of an `f32` is shortened, and read back as a number other than the value, which could be on the
+        // other side of a limit.
         let has_limits = |typed: &Typed| typed.numbers.is_some();
         self.place.expect(|check| {
             !check.typed(kind::FRACTION).is_some_and(has_limits)
@@ -278,7 +280,7 @@ impl<'c, S: Serializer> Serializer for Checking<'c, S> {
         len: usize,
     ) -> Result<Self::SerializeStruct, S::Error> {
         let inner = self.serializer.serialize_struct(name, len)?;
-        // No type of Rust has such a name: it is a `RawValue`, which is written as any text that it holds.
+        // No Rust type has such a name: it is a `RawValue`, whose text can be any JSON.
         let properties = if name.starts_with('$') {
             self.place.leave();
             None
@@ -305,7 +307,7 @@ impl<'c, S: Serializer> Serializer for Checking<'c, S> {
     }
 }
 
-/// What is not finite is written as null.
+/// Numbers that are not finite are written as null.
 fn accepts_float(check: &Check, value: f64) -> bool {
     if value.is_finite() {
         accepts_fraction(check, value)
@@ -378,7 +380,7 @@ struct Members<'c, O> {
     inner: O,
     place: Place<'c>,
     properties: Option<Properties<'c>>,
-    /// The check of the value whose key was written.
+    /// The check for the value whose key was just written.
     value: &'c Check,
 }
 
@@ -447,7 +449,7 @@ impl<O: SerializeMap> SerializeMap for Members<'_, O> {
         self.value = match self.properties.is_some().then(|| to_value(key)) {
             None => &ANYTHING,
             Some(Ok(Value::String(name))) => self.next(&name),
-            // Keys that are no strings are written as some.
+            // Keys that are not strings are written as strings.
             Some(_) => {
                 self.place.leave();
                 &ANYTHING
@@ -479,7 +481,7 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    // As derived code names it.
+    // The path that derived code uses.
     use crate as oxmcp_schema;
 
     #[derive(Clone, Copy, Serialize, oxmcp_schema::JsonSchema)]
@@ -559,7 +561,7 @@ mod tests {
         }
     }
 
-    /// Writes it, and holds what is said of it against both validators.
+    /// Writes the value, and compares the verdict with those of both validators.
     fn is_valid<T: Serialize + ?Sized>(schema: &Schema, value: &T) -> bool {
         let written = Schema::write(Some(schema), value).unwrap();
         assert_eq!(written.json.get(), serde_json::to_string(value).unwrap());
@@ -630,7 +632,7 @@ mod tests {
         let liar = Liar { count: 1 };
         assert!(!is_valid(&Schema::of_output::<Liar>(), &liar));
         assert!(!is_valid(&Schema::of_output::<Vec<Liar>>(), &[liar]));
-        // A text that is written as it is.
+        // A text that is written unchanged.
         let raw = RawValue::from_string(r#"{"name":1}"#.to_owned()).unwrap();
         assert!(!is_valid(&Schema::of_output::<Part>(), &raw));
         assert!(!is_valid(&Schema::of_output::<Vec<Part>>(), &[raw]));
@@ -679,7 +681,7 @@ mod tests {
     fn a_float_is_held_against_a_limit_as_it_is_written() {
         let schema = json!({"type": "number", "exclusiveMinimum": 2_805_103.25});
         let schema = Schema::from_json(schema).unwrap();
-        // It is written as 2805103.2.
+        // The value is written as 2805103.2.
         assert!(!is_valid(&schema, &2_805_103.3_f32));
         assert!(is_valid(&schema, &2_805_103.3));
     }

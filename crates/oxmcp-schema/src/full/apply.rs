@@ -1,4 +1,4 @@
-//! Keywords that apply other schemas: to the same value, and to its members and items.
+//! Keywords that apply other schemas: to the same value, or to its members and items.
 
 use serde_json::{Map, Value};
 
@@ -55,7 +55,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// The keywords that apply schemas to the same value, whatever it is.
+    /// Checks a keyword that applies schemas to the same value, whatever its type.
     pub(super) fn of_any<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
@@ -80,7 +80,7 @@ impl<'v> Run<'v> {
             }
             Keyword::If(all) => self.condition(all, here.at, out),
             Keyword::Grammar(grammar) => self.grammar(here, grammar, out),
-            // What is about other kinds of values says nothing.
+            // Keywords for other types of values are ignored.
             _ => true,
         }
     }
@@ -125,7 +125,8 @@ impl<'v> Run<'v> {
         for id in ids {
             let mut wrong = Vec::new();
             accepts |= self.node(*id, here.at, out.apart(&mut wrong));
-            // Where evaluated members are collected, each alternative that fits adds its own.
+            // While evaluated members are collected, each alternative that accepts the value adds
+            // its own.
             if accepts && out.evaluated.is_none() {
                 break;
             }
@@ -177,7 +178,7 @@ impl<'v> Run<'v> {
     }
 }
 
-/// How many names are told in one failure.
+/// The maximum number of names in one failure.
 const MAX_NAMES: usize = 17;
 
 impl<'v> Run<'v> {

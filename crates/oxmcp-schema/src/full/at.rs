@@ -1,16 +1,17 @@
-//! Position of the validator in a value, and the place that its failures go to.
+//! Position of the validator in a value, and the outputs of a validation step.
 
 use oxmcp_json::pointer_token;
 use serde_json::Value;
 
 use crate::full::{failure::Failure, nodes::Node};
 
-/// How many failures are kept of one value or of one alternative.
+/// The maximum number of failures for one value or one alternative.
 pub(super) const MAX_FAILURES: usize = 32;
-/// How many characters of a name a pointer tells. A name may be most of a value, and be told for all that is within.
+/// The maximum number of characters of a name in a pointer. A name may be most of a value, and is repeated in the
+/// pointers of all values below it.
 const MAX_NAME: usize = 256;
 
-/// A value, and the way to it.
+/// A value, with the path to it.
 #[derive(Clone, Copy)]
 pub(super) struct Position<'p, 'i> {
     pub(super) value: &'i Value,
@@ -42,7 +43,7 @@ impl<'p, 'i> Position<'p, 'i> {
         }
     }
 
-    /// The JSON Pointer. Names that are very long are cut.
+    /// The JSON Pointer of the value. Very long names are shortened.
     pub(super) fn pointer(&self) -> String {
         let Some((parent, step)) = self.way else {
             return String::new();
@@ -66,29 +67,29 @@ impl<'p, 'i> Position<'p, 'i> {
     }
 }
 
-/// A value, and the schema that it is held against.
+/// A value, with the schema that it is checked against.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'p, 'v, 'i> {
     pub(super) node: &'v Node,
     pub(super) at: &'p Position<'p, 'i>,
 }
 
-/// What is wanted besides the verdict.
+/// The outputs of a validation step in addition to the verdict.
 pub(super) struct Out<'o, 'v, 'i> {
-    /// Where failures go. Where they are not wanted, the verdict comes as early as it can.
+    /// The list for failures. If it is `None`, the step stops at the first failure.
     pub(super) found: Option<&'o mut Vec<Failure<'v, 'i>>>,
-    /// Where is noted what of the value has been evaluated.
+    /// The marks of the members or items of the value that were evaluated.
     pub(super) evaluated: Option<&'o mut Evaluated>,
 }
 
 impl<'v, 'i> Out<'_, 'v, 'i> {
-    /// Only the verdict.
+    /// No outputs but the verdict.
     pub(super) const NOTHING: Self = Self {
         found: None,
         evaluated: None,
     };
 
-    /// The same, for one schema of several.
+    /// The same outputs, for one schema of several.
     pub(super) fn again(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
@@ -96,7 +97,7 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         }
     }
 
-    /// The same, for a value within this one, of which nothing is noted here.
+    /// The same outputs for a nested value, without the marks of this one.
     pub(super) fn within(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
@@ -104,7 +105,8 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         }
     }
 
-    /// The same, with the failures of one alternative apart, if any more are kept.
+    /// The same outputs, with the failures of one alternative in a list of their own, if more failures are
+    /// collected.
     pub(super) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Failure<'v, 'i>>) -> Out<'n, 'v, 'i> {
         Out {
             found: (!self.is_enough()).then_some(wrong),
@@ -118,19 +120,19 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         }
     }
 
-    /// Whether nothing is gained by looking further, where something is wrong.
+    /// Whether validation can stop after a failure, because no more failures are collected.
     pub(super) fn is_enough(&self) -> bool {
         let found = self.found.as_ref();
         found.is_none_or(|found| found.len() >= MAX_FAILURES)
     }
 
-    /// Whether a wrong value is all that there is to know.
+    /// Whether only the verdict matters, and no failures are collected.
     pub(super) fn is_brief(&self) -> bool {
         self.found.is_none()
     }
 }
 
-/// A bit for each, by its place.
+/// One bit for each member or item, by its index.
 #[derive(Debug, Default)]
 pub(super) struct Evaluated(Vec<bool>);
 

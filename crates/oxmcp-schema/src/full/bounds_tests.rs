@@ -1,5 +1,5 @@
-//! Tests that neither a schema nor a value causes work or takes memory out of proportion. Where nothing is counted, the sizes
-//! are such that the end would be hours away.
+//! Tests that neither a schema nor a value can cause disproportionate work or memory use. Tests that do not count steps
+//! use sizes for which an unbounded implementation would run for hours.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ fn compile(schema: &Value) -> Validator {
     Dialect::DEFAULT.compile(schema.clone()).unwrap()
 }
 
-/// What is told of a value.
+/// The violations of a value.
 #[track_caller]
 fn told(schema: Value, text: String) -> Violations {
     let schema = Schema::from_json(schema).unwrap();
@@ -23,7 +23,7 @@ fn told(schema: Value, text: String) -> Violations {
     schema.validate(&value).unwrap_err()
 }
 
-/// Members that are all wrong, below a name that is most of the value.
+/// Invalid members below a name that is most of the value.
 fn below_a_long_name(count: usize) -> String {
     let mut text = format!("{{\"{}\":{{\"a\":0", "n".repeat(2 << 20));
     for index in 0..count {
@@ -49,7 +49,7 @@ fn what_is_told_of_many_wrong_members_is_little() {
     assert!(failures.iter().all(|failure| failure.pointer.len() < 1_000));
 }
 
-/// Alternatives keep what they have against the value, in each other.
+/// Nested alternatives keep few failures.
 #[test]
 fn alternatives_within_alternatives_keep_little() {
     let list = json!({"type": "array", "items": {"$ref": "#"}});
@@ -61,7 +61,7 @@ fn alternatives_within_alternatives_keep_little() {
         validator.failures(&value, length),
         Err(BudgetExceeded)
     ));
-    // What fits in the end has kept nothing.
+    // Alternatives of a value that is accepted in the end keep none.
     let schema = json!({"items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}});
     let mut value = vec![json!(7); 300_000];
     value.push(Value::Null);
@@ -78,7 +78,7 @@ fn names(count: usize, value: &Value) -> Value {
         .collect()
 }
 
-/// A schema that says the same many times.
+/// A schema that refers to the same schema many times.
 fn same(schema: &Value) -> Value {
     let reference = json!({"$ref": "#/$defs/it"});
     json!({"allOf": vec![reference; 40_000], "$defs": {"it": schema}})
@@ -106,7 +106,7 @@ fn comparing_and_counting_take_steps() {
         ),
     ] {
         let validator = compile(&same(&schema));
-        // One alone is nothing; all of them would be gigabytes.
+        // One alone is cheap; all of them would take gigabytes.
         assert_eq!(compile(&schema).accepts(value, 1 << 20), Ok(true));
         assert_eq!(validator.accepts(value, 1 << 20), Err(BudgetExceeded));
     }
@@ -150,7 +150,7 @@ fn ways_to_subschemas_are_bounded() {
         json!({"properties": {"n".repeat(100_000): {"properties": many}}}),
         "ways to its parts",
     );
-    // The same parts by other names: a tilde that escapes nothing can be written in two ways.
+    // The same parts by other names: a tilde without an escape can be written in two ways.
     let target: Value = (0..2_000)
         .map(|index| (index.to_string(), Value::Bool(true)))
         .collect();
@@ -183,7 +183,7 @@ fn uris_within_uris_are_bounded() {
     refused(json!({"$id": base, "$defs": inner}), "URI");
 }
 
-/// Each reference knows all resources that have the anchor; together they know them once.
+/// Each reference needs all resources that have the anchor; the references share one list.
 #[test]
 fn dynamic_references_share_their_targets() {
     let resource = |index: usize| json!({"$id": index.to_string(), "$dynamicAnchor": "a"});
@@ -209,7 +209,7 @@ fn references_are_followed_however_they_are_written() {
     );
 }
 
-/// What is looked for among the resources on the way here takes a step for each.
+/// The search of a dynamic reference takes a step for each resource on the way.
 #[test]
 fn dynamic_references_are_looked_for_in_steps() {
     let resource =
@@ -227,7 +227,7 @@ fn dynamic_references_are_looked_for_in_steps() {
     assert_eq!(validator.accepts(&json!(1), 1 << 16), Ok(true));
 }
 
-/// To tell where something is takes a step for each level.
+/// Building the pointer of a failure takes a step for each level.
 #[test]
 fn telling_of_what_is_deep_takes_steps() {
     let wrong = vec![json!({"type": "null"}); 30];

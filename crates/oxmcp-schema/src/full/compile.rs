@@ -15,11 +15,11 @@ use crate::{
     },
 };
 
-/// How many bytes a compiled schema may take, roughly. Each subschema keeps the way to it, and each pattern its program, so
-/// that a small schema may stand for a large one.
+/// The approximate maximum size of a compiled schema in bytes. Each subschema keeps its path, and each pattern its
+/// program, so the compiled form of a small schema can be large.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Compiles a schema that is known to be one of this dialect.
+/// Compiles a schema that is known to be valid in this dialect.
 pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
     let mut compiler = Compiler::new(MAX_BYTES);
     compiler.resources.add(schema, "", dialect)?;
@@ -46,7 +46,7 @@ pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
 }
 
 impl Dialect {
-    /// What tells schemas from other values.
+    /// The validator of schemas in this dialect.
     pub(crate) fn validator(self) -> Validator {
         let schema = json!({"$ref": self.uri()});
         compile(schema, self).expect("the metaschemas are part of every schema")
@@ -55,7 +55,7 @@ impl Dialect {
     /// Compiles a schema that is known to be valid.
     ///
     /// # Errors
-    /// Where it refers to what is not in it, or has a pattern that cannot be used.
+    /// If it has a reference without a target, or a pattern that cannot be used.
     pub(crate) fn compile(self, schema: Value) -> Result<Validator> {
         compile(schema, self)
     }
@@ -93,7 +93,7 @@ impl Compiler {
         })
     }
 
-    /// A dialect's metaschema, or a part of it.
+    /// The node for a dialect's metaschema, or for a part of it.
     fn grammar(&mut self, place: &Place, dialect: Dialect) -> Option<Keyword> {
         let root = Place {
             document: place.document,

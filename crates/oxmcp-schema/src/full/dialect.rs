@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Result, SchemaError};
 
-/// The oldest first, so that they can be compared.
+/// A dialect; the oldest comes first, so that they can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dialect {
     Draft04,
@@ -16,11 +16,11 @@ pub(crate) enum Dialect {
 
 struct Facts {
     dialect: Dialect,
-    /// What `$schema` holds.
+    /// The value of `$schema`.
     uri: &'static str,
 }
 
-/// What is preferred comes first.
+/// The known dialects, the preferred one first.
 const KNOWN: [Facts; 5] = [
     Facts {
         dialect: Dialect::Draft202012,
@@ -45,13 +45,13 @@ const KNOWN: [Facts; 5] = [
 ];
 
 impl Dialect {
-    /// What a schema is written in that does not say it.
+    /// The dialect of schemas without `$schema`.
     pub(crate) const DEFAULT: Self = Self::Draft202012;
 
-    /// The dialect that a schema names. None where it names none.
+    /// The dialect that a schema names. `None` if it names none.
     ///
     /// # Errors
-    /// Where it names one that is not known.
+    /// If the named dialect is unknown.
     pub(crate) fn named(schema: &Value) -> Result<Option<Self>> {
         let Some(name) = schema.get("$schema") else {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Dialect {
         known.expect("each dialect is in the table").uri
     }
 
-    /// What its schemas are, in a few words of its own.
+    /// A short stand-in for the metaschema.
     pub(super) fn metaschema(self) -> Value {
         if self.has_boolean_schemas() {
             json!({"type": ["object", "boolean"]})
@@ -87,22 +87,22 @@ impl Dialect {
         }
     }
 
-    /// The dynamic anchor of its metaschema, by which others extend it.
+    /// The dynamic anchor of the metaschema, by which other metaschemas extend it.
     pub(super) fn metaschema_anchor(self) -> Option<&'static str> {
         match self {
             Self::Draft202012 => Some("meta"),
-            // That of `$recursiveAnchor`.
+            // The empty anchor, which stands for `$recursiveAnchor`.
             Self::Draft201909 => Some(""),
             _ => None,
         }
     }
 
-    /// The keyword that gives a schema its URI.
+    /// The keyword that sets the URI of a schema.
     pub(super) fn id(self) -> &'static str {
         if self == Self::Draft04 { "id" } else { "$id" }
     }
 
-    /// Whether nothing beside a `$ref` counts.
+    /// Whether keywords beside a `$ref` are ignored.
     pub(super) fn ref_stands_alone(self) -> bool {
         self <= Self::Draft07
     }
@@ -113,7 +113,7 @@ impl Dialect {
     }
 }
 
-/// Both spellings of the older URIs are in use.
+/// Normalizes the scheme of a URI, since the URIs of the older dialects are written with both.
 fn secure(uri: &str) -> String {
     uri.replacen("http://", "https://", 1)
 }

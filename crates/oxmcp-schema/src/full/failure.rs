@@ -1,4 +1,4 @@
-//! Failures that the validator finds, before they are put into words.
+//! Failures that the validator finds, before they are described in messages.
 
 use std::{
     borrow::Cow,
@@ -12,7 +12,7 @@ use crate::full::{dialect::Dialect, grammar::table::Shape};
 /// A value that a keyword does not accept.
 #[derive(Debug)]
 pub(crate) struct Failure<'v, 'i> {
-    /// The schema that the keyword stands in.
+    /// The schema that has the keyword.
     pub(crate) place: &'v Value,
     pub(crate) keyword: &'static str,
     /// The JSON Pointer of the value.
@@ -24,31 +24,31 @@ pub(crate) struct Failure<'v, 'i> {
 #[derive(Debug)]
 pub(crate) enum Detail<'v, 'i> {
     None,
-    /// The name of a member that is not there.
+    /// The name of a missing member.
     Missing(&'v str),
-    /// The names of members that should not be there, as many as are told.
+    /// The names of members that are not allowed, up to the number that is reported.
     Unexpected(Vec<Cow<'i, str>>),
-    /// What each alternative has against the value.
+    /// The failures of each alternative.
     Alternatives(Vec<Vec<Failure<'v, 'i>>>),
     /// More than one alternative accepts the value.
     Several,
-    /// What is wrong with the name of a member.
+    /// The failure of the name of a member.
     Name(Box<Failure<'v, 'i>>),
-    /// The value is no schema, or not what a keyword of a schema holds.
+    /// The value is no schema, or has not the form that a keyword of a schema requires.
     Misfit(Misfit),
 }
 
-/// What a value in a schema is not.
+/// The form that a value in a schema must have and does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Misfit {
     pub(crate) dialect: Dialect,
-    /// The keyword that the value belongs to, if it does.
+    /// The keyword that has the value, if any.
     pub(crate) keyword: Option<&'static str>,
     pub(crate) shape: Shape,
 }
 
 impl<'v> Failure<'v, '_> {
-    /// How many bytes it takes to keep it.
+    /// The memory that the failure takes, in bytes.
     pub(super) fn size(&self) -> usize {
         let instance = match &self.instance {
             Cow::Owned(Value::String(text)) => text.len(),
@@ -62,7 +62,7 @@ impl<'v> Failure<'v, '_> {
         size_of::<Self>() + self.pointer.len() + instance + detail
     }
 
-    /// The same, of a value that does not outlive it.
+    /// The same failure with an owned instance.
     pub(super) fn into_owned<'o>(self) -> Failure<'v, 'o> {
         Failure {
             place: self.place,

@@ -1,4 +1,4 @@
-//! Keywords of one schema, compiled: those that its dialect has, and the assertions that their values make.
+//! Compiler of the keywords of one schema: those of its dialect become assertions.
 
 use std::{cmp::Ordering, collections::HashMap};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What is wrong with a schema, and where.
+/// The error for an invalid schema, with its position.
 pub(super) fn invalid(place: &Place, message: &str) -> SchemaError {
     let pointer = if place.pointer.is_empty() {
         "/"
@@ -57,12 +57,12 @@ impl<'s> Keywords<'_, 's> {
         found.extend(reference);
         found.extend(self.dynamic_reference()?);
         found.extend(self.combinations()?);
-        // What is evaluated is known when all else has been looked at.
+        // The unevaluated members are known only after all other keywords were checked.
         found.extend(self.unevaluated()?);
         Ok(found)
     }
 
-    /// The value of a keyword, where the dialect has it since `first`.
+    /// The value of a keyword, if the dialect has the keyword, which exists since `first`.
     pub(super) fn get(&self, keyword: &str, first: Dialect) -> Option<&'s Value> {
         self.map.get(keyword).filter(|_| self.dialect >= first)
     }
@@ -75,7 +75,7 @@ impl<'s> Keywords<'_, 's> {
         self.invalid(keyword, "this is no value for the keyword")
     }
 
-    /// The schema that a keyword holds.
+    /// The schema that is the value of a keyword.
     fn schema(&mut self, keyword: &str, first: Dialect) -> Option<NodeId> {
         self.get(keyword, first)?;
         Some(self.compiler.node(self.place.within(&[keyword])))
@@ -156,7 +156,7 @@ impl<'s> Keywords<'_, 's> {
         for (name, node) in self.named_schemas("dependentSchemas", Dialect::Draft201909)? {
             schemas.push((name.to_owned(), node));
         }
-        // The older form of both. Newer schemas have it as well.
+        // The older form of both keywords, which newer schemas use as well.
         if let Some(all) = self.map.get("dependencies") {
             let all = all.as_object();
             for (name, value) in all.ok_or_else(|| self.misplaced("dependencies"))? {
@@ -164,7 +164,7 @@ impl<'s> Keywords<'_, 's> {
                     Value::Array(_) => {
                         required.push((name.clone(), self.names("dependencies", value)?));
                     }
-                    // Before the names came in an array, one stood alone.
+                    // The oldest form has a single name in place of an array.
                     Value::String(only) => required.push((name.clone(), vec![only.clone()])),
                     _ => {
                         let place = self.place.within(&["dependencies", name]);
@@ -340,7 +340,7 @@ impl Keywords<'_, '_> {
         for (inclusive, exclusive, reaches, passes) in LIMITS {
             let limit = self.number(inclusive)?;
             if self.dialect == Dialect::Draft04 {
-                // There, the second only says how the first is meant.
+                // In draft-04, the second keyword modifies the first.
                 let is_exclusive = self.map.get(exclusive) == Some(&Value::Bool(true));
                 let accepts = if is_exclusive { passes } else { reaches };
                 found.extend(limit.map(|it| Keyword::Limit(inclusive, accepts, it)));

@@ -1,22 +1,22 @@
-//! Full validator: every keyword of every dialect, on a parsed value. It has the last word.
+//! Full validator: every keyword of every dialect, on a parsed value. Its verdict is final.
 //!
-//! It is our own, since nothing else that is kept well fits. The crate `jsonschema` was used before: it is complete and
-//! quick, and with the fifty crates that it stands on it was more than half of the build of a whole server. The others
-//! are incomplete, or bring the same crates for formats and URIs, which are hints and names here. Tests hold this one against
-//! `jsonschema`, and the work that a value may cause is bounded besides.
+//! It is a custom implementation, since no well-maintained crate fits. The crate `jsonschema` was used before: it is
+//! complete and fast, but with its fifty dependencies it took more than half of the build time of a whole server. The
+//! others are incomplete, or have the same dependencies for formats and URIs, which are only hints and names here.
+//! Tests compare this validator with `jsonschema`; in addition, it limits the work that a value may cause.
 //!
-//! A schema becomes nodes that name each other by number ([`nodes`]), which [`compile`] and [`keywords`] make; references are looked up
-//! in [`resources`]. [`run`] holds a value against the nodes, with [`apply`] for the keywords that apply
-//! other schemas, and collects [`Failure`](failure::Failure)s, which are put into words elsewhere.
+//! A schema is compiled by [`compile`] and [`keywords`] to nodes that refer to each other by number ([`nodes`]);
+//! references are resolved by [`resources`]. [`run`] checks a value against the nodes, with [`apply`] for the keywords
+//! that apply other schemas, and collects [`Failure`](failure::Failure)s, which [`explain`](crate::explain) describes.
 //!
-//! Whether a schema is one is asked in the same way, by the [`grammar`] of its dialect.
+//! Whether a schema is valid is checked in the same way, by the [`grammar`] of its dialect.
 //!
 //! | | |
 //! |---|---|
-//! | `compile`, `nodes`, `keywords` | from a document to numbered nodes |
+//! | `compile`, `nodes`, `keywords` | compilation of a document to numbered nodes |
 //! | `resources`, `uri` | the targets of references |
-//! | `dialect`, `grammar` | the dialects, and whether a schema is one |
-//! | `run`, `apply`, `at` | a value held against the nodes, within a budget of work |
+//! | `dialect`, `grammar` | the dialects, and the validation of schemas |
+//! | `run`, `apply`, `at` | validation of a value against the nodes, within a budget of steps |
 //! | `failure` | the failures that are found |
 //! | `number`, `pattern` | numbers by value; ECMAScript patterns |
 

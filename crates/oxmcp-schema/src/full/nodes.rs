@@ -1,5 +1,5 @@
-//! Compiled schemas: nodes that refer to each other by number, so that recursion in a schema is nothing special; and the state
-//! of the compiler that numbers them.
+//! Compiled schemas: nodes that refer to each other by number, so that recursive schemas need no special treatment; and
+//! the state of the compiler that numbers them.
 
 use std::{
     cmp::Ordering,
@@ -28,19 +28,19 @@ pub(crate) struct Validator {
     pub(super) root: NodeId,
 }
 
-/// What a schema asks of a value.
+/// The assertions of a schema.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Where the schema stands, for messages.
+    /// The position of the schema, for messages.
     pub(super) place: Place,
     pub(super) resource: ResourceId,
-    /// Whether 1.0 is an integer, which the oldest dialect denies.
+    /// Whether 1.0 is an integer, as in all dialects but draft-04.
     pub(super) whole_is_integer: bool,
-    /// In the order in which they are told.
+    /// The keywords in the order in which failures are reported.
     pub(super) keywords: Vec<Keyword>,
 }
 
-/// A keyword, or several that belong together. Those about other kinds of values than the one at hand say nothing.
+/// A keyword, or several that belong together. Keywords for other types of values than the current one are ignored.
 #[derive(Debug)]
 pub(super) enum Keyword {
     /// The schema `false`.
@@ -51,12 +51,12 @@ pub(super) enum Keyword {
     Values(&'static str, Vec<Value>),
     Limit(&'static str, Accepts, Number),
     MultipleOf(Decimal),
-    /// How many characters, items or members, by the kind of value that has them.
+    /// A limit for the number of characters, items or members, with the type of value that has them.
     Count(&'static str, u8, Accepts, u64),
     Pattern(Pattern),
     UniqueItems,
     Required(Vec<String>),
-    /// `dependentRequired`: what is required where a member is there.
+    /// `dependentRequired`: the members that are required if another member is present.
     DependentRequired(Vec<(String, Vec<String>)>),
     DependentSchemas(Vec<(String, NodeId)>),
     PropertyNames(NodeId),
@@ -75,7 +75,7 @@ pub(super) enum Keyword {
     Grammar(Grammar),
 }
 
-/// Which results of a comparison with a limit are accepted.
+/// The accepted results of a comparison with a limit.
 pub(super) type Accepts = fn(Ordering) -> bool;
 
 /// `properties`, `patternProperties` and `additionalProperties`.
@@ -86,7 +86,7 @@ pub(super) struct Members {
     pub(super) rest: Option<Rest>,
 }
 
-/// What holds for members that nothing else speaks of.
+/// The rule for members that no other keyword covers.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rest {
     Refused,
@@ -98,7 +98,7 @@ pub(super) enum Rest {
 pub(super) struct Items {
     pub(super) first: Vec<NodeId>,
     pub(super) rest: Option<NodeId>,
-    /// Whether an item after the first is one too many, which the older dialects say by `additionalItems`.
+    /// Whether items after `first` are not allowed, which the older dialects express by `additionalItems`.
     pub(super) is_closed: bool,
 }
 
@@ -107,18 +107,18 @@ pub(super) struct Contains {
     pub(super) item: NodeId,
     pub(super) least: u64,
     pub(super) most: Option<u64>,
-    /// Whether what is found counts as evaluated.
+    /// Whether the items that match count as evaluated.
     pub(super) evaluated: bool,
 }
 
-/// A reference whose target is looked for from the outside in, among the schemas that led here.
+/// A reference whose target is searched from the outermost of the enclosing schemas inwards.
 #[derive(Debug)]
 pub(super) struct DynamicRef {
     pub(super) otherwise: NodeId,
     pub(super) candidates: Candidates,
 }
 
-/// The places that have an anchor, in the order of the resources that they are in.
+/// The places that have an anchor, in the order of their resources.
 pub(super) type Candidates = Arc<[(ResourceId, NodeId)]>;
 
 #[derive(Debug)]
@@ -128,17 +128,17 @@ pub(super) struct If {
     pub(super) otherwise: Option<NodeId>,
 }
 
-/// That a value is a schema of a dialect, or what a part of one holds.
+/// The assertion that a value is a schema of a dialect, or has the form of a part of one.
 #[derive(Debug)]
 pub(super) struct Grammar {
     pub(super) dialect: Dialect,
     pub(super) shape: Shape,
-    /// What holds for the schemas within: the same, unless this dialect is extended.
+    /// The grammar of nested schemas: the same, unless this dialect is extended.
     pub(super) schema: DynamicRef,
 }
 
 impl Validator {
-    /// The schema that a node was made of.
+    /// The schema from which a node was compiled.
     pub(super) fn schema_of(&self, node: &Node) -> &Value {
         let document = self.documents.get(node.place.document);
         document
@@ -153,16 +153,16 @@ pub(super) struct Compiler {
     pub(super) resources: Resources,
     pub(super) nodes: Vec<Option<Node>>,
     ids: HashMap<Place, NodeId>,
-    /// Nodes that have a number and nothing else yet.
+    /// Nodes that have a number but were not compiled yet.
     pub(super) waiting: Vec<(NodeId, Place)>,
-    /// The places that have a dynamic anchor, by its name, and how many resources were looked at for that.
+    /// The places that have a dynamic anchor, by its name, and the number of resources that were searched for them.
     anchored: HashMap<String, (usize, Candidates)>,
-    /// How many bytes may still be taken. Where none are left, what is compiled is not used.
+    /// The number of bytes that the compiled schema may still take. At zero the result is discarded.
     pub(super) bytes_left: usize,
 }
 
 impl Compiler {
-    /// A compiler that may take so many bytes.
+    /// A compiler for a schema of at most `bytes_left` bytes.
     pub(super) fn new(bytes_left: usize) -> Self {
         Self {
             bytes_left,
@@ -170,12 +170,12 @@ impl Compiler {
         }
     }
 
-    /// The number of the schema at a place. It is compiled later, so that nothing here is recursive.
+    /// The number of the schema at a place. It is compiled later, so that the compiler is not recursive.
     pub(super) fn node(&mut self, place: Place) -> NodeId {
         if let Some(id) = self.ids.get(&place) {
             return *id;
         }
-        // It is kept for the node, in the map, and for a while in the list.
+        // The place is stored in the node, in the map, and temporarily in the list.
         self.take(size_of::<Node>() + 3 * (size_of::<Place>() + place.pointer.len()));
         if self.bytes_left == 0 {
             return 0;
@@ -191,10 +191,10 @@ impl Compiler {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
     }
 
-    /// A reference to a place that an anchor has led to.
+    /// A reference to a place that was found by an anchor.
     pub(super) fn dynamic_reference(&mut self, place: &Place, anchor: &str) -> DynamicRef {
         let otherwise = self.node(place.clone());
-        // Only what is such an anchor itself is looked for further out.
+        // Only a target with a dynamic anchor is searched in the enclosing schemas.
         let around = self.resources.around(place);
         let all = self.resources.all();
         let own = all.get(around).map(|it| it.dynamic_anchors.get(anchor));
@@ -209,7 +209,7 @@ impl Compiler {
         }
     }
 
-    /// The places of all resources that have a dynamic anchor. References to the same share them.
+    /// The places of all resources with a dynamic anchor. References to the same anchor share them.
     fn anchored(&mut self, anchor: &str) -> Candidates {
         let count = self.resources.all().len();
         if let Some((seen, found)) = self.anchored.get(anchor)

@@ -1,13 +1,14 @@
-//! Numbers by their mathematical value, whatever they were written as, and the order of values that follows from it.
+//! Comparison of numbers by their mathematical value, whatever their notation, and the order of values that is based on
+//! it.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-/// How many bytes of a value are looked at in one step, where they are merely compared or counted.
+/// The number of bytes of a value that count as one step if they are only compared or counted.
 pub(super) const BYTES_PER_STEP: usize = 64;
 
-/// Compares two numbers exactly: no integer is rounded on the way.
+/// Compares two numbers exactly, without rounding integers.
 pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     match (integer(one), integer(other)) {
         (Some(one), Some(other)) => one.cmp(&other),
@@ -17,7 +18,7 @@ pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
     }
 }
 
-/// Whether the number has no fraction, as 1.0 has none.
+/// Whether the number has no fraction, such as 1.0.
 pub(super) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
@@ -27,7 +28,7 @@ pub(super) fn is_moderate(number: &Number) -> bool {
     float(number).abs() < 1e19
 }
 
-/// The number as a count, where it is one.
+/// The number as a count, if it is a non-negative integer.
 pub(super) fn count(number: &Number) -> Option<u64> {
     let float = || number.as_f64().filter(|it| it.fract() == 0.0);
     number
@@ -41,7 +42,7 @@ fn integer(number: &Number) -> Option<i128> {
 }
 
 fn float(number: &Number) -> f64 {
-    // A number without a value, as another JSON library would have it, is larger than all others. There is one zero.
+    // A number without an `f64` value counts as larger than all others. Adding zero makes both zeros equal.
     number.as_f64().unwrap_or(f64::INFINITY) + 0.0
 }
 
@@ -55,13 +56,13 @@ fn compare_mixed(integer: i128, float: f64) -> Ordering {
     }
 }
 
-/// A whole float as an integer, if it is in the range where that means something.
+/// A whole float as an integer, if it is in the range of exact conversion.
 #[expect(clippy::cast_possible_truncation, reason = "the range was looked at")]
 fn exact(whole: f64) -> Option<i128> {
     (whole.abs() < 1e38).then_some(whole as i128)
 }
 
-/// A number as it is written: `digits * 10^exponent`. So 19.99 is a multiple of 0.01, which it is not in binary.
+/// A number in decimal notation: `digits * 10^exponent`. In this form 19.99 is a multiple of 0.01, unlike in binary.
 #[derive(Debug)]
 pub(super) struct Decimal {
     digits: u64,
@@ -77,7 +78,7 @@ impl Decimal {
                 exponent: 0,
             });
         }
-        // The shortest text that is read as this float, which is most likely what its author wrote.
+        // The shortest text for this float, which is most likely the one in the schema.
         let text = format!("{:e}", number.as_f64()?.abs());
         let (mantissa, exponent) = text.split_once('e')?;
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -87,7 +88,8 @@ impl Decimal {
         Some(Self { digits, exponent })
     }
 
-    /// Whether this is a multiple of `divisor`. Nothing overflows: what is large is only ever a remainder, of 64 bits.
+    /// Whether this is a multiple of `divisor`. Nothing can overflow, since large numbers are reduced to a remainder of
+    /// 64 bits.
     pub(super) fn is_multiple_of(&self, divisor: &Self) -> bool {
         if divisor.digits == 0 {
             return self.digits == 0;
@@ -108,7 +110,7 @@ impl Decimal {
     }
 }
 
-/// What remains of a power of ten, of which there are hundreds: by squares.
+/// The remainder of a power of ten, computed by squaring, since the exponent can be in the hundreds.
 fn power_of_ten(mut exponent: u32, divisor: u128) -> u128 {
     let (mut power, mut square) = (1 % divisor, 10 % divisor);
     while exponent > 0 {
@@ -121,8 +123,8 @@ fn power_of_ten(mut exponent: u32, divisor: u128) -> u128 {
     power
 }
 
-/// An order of all values in which those are equal that JSON Schema holds to be equal. Adds to `work` the steps that it
-/// took.
+/// A total order of values in which those are equal that are equal in JSON Schema. Adds the steps that it takes to
+/// `work`.
 pub(super) fn order(one: &Value, other: &Value, work: &mut usize) -> Ordering {
     *work += 1;
     match (one, other) {
@@ -153,14 +155,14 @@ fn order_texts(one: &str, other: &str, work: &mut usize) -> Ordering {
     one.cmp(other)
 }
 
-/// Values in their order. Adds to `work` as [`order`] does.
+/// The values in their order. Adds to `work` as [`order`] does.
 pub(super) fn sorted<'v>(values: &'v [Value], work: &mut usize) -> Vec<&'v Value> {
     let mut sorted: Vec<_> = values.iter().collect();
     sorted.sort_by(|one, other| order(one, other, work));
     sorted
 }
 
-/// Members by name. With a feature of serde_json that others may turn on, they are not sorted.
+/// The members sorted by name. The map itself is unsorted if another crate enables a feature of serde_json.
 fn members(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut members: Vec<_> = map.iter().collect();
     members.sort_by_key(|(name, _)| *name);

@@ -10,10 +10,10 @@ use crate::{
     full::{dialect::Dialect, grammar::table::part, uri},
 };
 
-/// How long the URI of a schema may be. Each within it begins like it.
+/// The maximum length of the URI of a schema, in bytes. The URIs of nested schemas begin with it.
 const MAX_URI: usize = 1024;
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) document: usize,
@@ -22,7 +22,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of what is within this.
+    /// The place of a nested value.
     pub(super) fn within(&self, names: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
         for name in names {
@@ -45,9 +45,10 @@ pub(super) struct Resource {
     place: Place,
     pub(super) dialect: Dialect,
     anchors: HashMap<String, Place>,
-    /// The anchors that are looked for from the outside in. The one without a name is `$recursiveAnchor`.
+    /// The anchors that are searched from the outermost resource inwards. The one without a name is
+    /// `$recursiveAnchor`.
     pub(super) dynamic_anchors: HashMap<String, Place>,
-    /// Whether it is the metaschema of its dialect, which is known and not written down.
+    /// Whether the resource is the metaschema of its dialect, which is built in and has no text.
     pub(super) is_metaschema: bool,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct Resources {
     by_place: HashMap<Place, ResourceId>,
 }
 
-/// Keywords that hold a schema, or several in an array.
+/// Keywords whose value is a schema or an array of schemas.
 const HOLD_SCHEMAS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
@@ -78,7 +79,7 @@ const HOLD_SCHEMAS: [&str; 16] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Keywords that hold an object of schemas.
+/// Keywords whose value is an object of schemas.
 const HOLD_NAMED_SCHEMAS: [&str; 6] = [
     "$defs",
     "definitions",
@@ -89,7 +90,7 @@ const HOLD_NAMED_SCHEMAS: [&str; 6] = [
 ];
 
 impl Resources {
-    /// Adds a document, whose references are seen from `uri` unless it says more.
+    /// Adds a document. Its base URI is `uri`, unless it sets another one.
     pub(super) fn add(&mut self, document: Value, uri: &str, dialect: Dialect) -> Result<()> {
         let document = Arc::new(document);
         let place = Place {
@@ -113,7 +114,7 @@ impl Resources {
         &self.all
     }
 
-    /// The resource that a place is in.
+    /// The resource that contains a place.
     pub(super) fn around(&self, place: &Place) -> ResourceId {
         let mut place = place.clone();
         loop {
@@ -127,7 +128,7 @@ impl Resources {
         }
     }
 
-    /// What a reference in a resource names: the place, and the anchor where it names one.
+    /// Resolves a reference in a resource to its target.
     pub(super) fn find(&mut self, reference: &str, from: ResourceId) -> Result<Place> {
         let (uri, fragment) = uri::split_fragment(reference);
         let base = self.all.get(from).map_or("", |resource| &resource.uri);
@@ -157,7 +158,7 @@ impl Resources {
         })
     }
 
-    /// The metaschemas are part of every schema.
+    /// Adds a metaschema, which every schema can refer to.
     fn add_metaschema(&mut self, uri: &str) -> Option<ResourceId> {
         let dialect = Dialect::of_metaschema(uri)?;
         let place = Place {
@@ -199,7 +200,7 @@ impl Resources {
         id
     }
 
-    /// Finds the URIs and anchors of a schema and of all within it.
+    /// Collects the URIs and anchors of a schema and of all nested schemas.
     fn index(&mut self, schema: &Value, place: &Place, around: ResourceId) -> Result<()> {
         let Value::Object(map) = schema else {
             return Ok(());
@@ -252,7 +253,7 @@ impl Resources {
         Ok(())
     }
 
-    /// A schema with a URI of its own, or, in older dialects, with an anchor that looks like one.
+    /// Adds a schema with a URI of its own or, in older dialects, with an anchor in the form of a URI.
     fn identify(
         &mut self,
         schema: &Value,
@@ -275,7 +276,7 @@ impl Resources {
         if !id.starts_with('#') {
             let dialect = Dialect::named(schema)?.unwrap_or(dialect);
             here = match self.by_place.get(place) {
-                // The root of a document, which has been opened before its name was known.
+                // The root of a document, which was added before its URI was known.
                 Some(root) => self.rename(*root, uri),
                 None => self.open(uri, place.clone(), dialect),
             };

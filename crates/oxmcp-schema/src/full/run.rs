@@ -1,4 +1,5 @@
-//! Run of a [`Validator`] on a value, within a budget of work; and the members and items that its keywords have evaluated.
+//! Run of a [`Validator`] on a value, within a budget of steps; and the members and items that its keywords have
+//! evaluated.
 
 use std::borrow::Cow;
 
@@ -16,23 +17,23 @@ use crate::{
     },
 };
 
-/// How many steps any value may take, and how many more for each byte of it. Recursive schemas with alternatives can
-/// double the work with each level of the value, so this is what bounds the time. A step takes some ten nanoseconds.
+/// The number of steps for any value, and the additional steps for each byte of it. Recursive schemas with alternatives
+/// can double the work with each level of the value, so this bounds the time. A step takes some ten nanoseconds.
 const STEPS: usize = 1 << 20;
 const STEPS_PER_BYTE: usize = 64;
-/// How deep schemas and values may nest together, for the sake of the stack. No value that can be read needs more than
-/// a few schemas for each of its own levels.
+/// The maximum nesting depth of schemas and values together, which bounds the use of the stack. Any value that can be
+/// parsed needs only a few schemas for each of its own levels.
 const MAX_DEPTH: usize = 600;
-/// What it takes to write a number down and divide it.
+/// The steps for the conversion of a number to decimal and its division.
 const STEPS_PER_DECIMAL: usize = 32;
 
-/// The same for the way to a value or a schema, of which each name is looked at by itself.
+/// The bytes per step for the pointer of a value or a schema, whose names are processed one by one.
 const BYTES_OF_WAY_PER_STEP: usize = 8;
 
-/// How many bytes they may take together: alternatives within alternatives keep theirs apart.
+/// The maximum memory of all failures together, in bytes: nested alternatives keep failures of their own.
 const MAX_FAILURE_BYTES: usize = 16 << 20;
 
-/// The value was not found right or wrong with the work that is worth it.
+/// The budget of steps was used up before the verdict was known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded;
 
@@ -44,7 +45,7 @@ impl Validator {
         run.finish(accepts)
     }
 
-    /// What the schema has against the value: the first few failures.
+    /// Returns the first failures of the value against the schema.
     pub(crate) fn failures<'v, 'i>(
         &'v self,
         instance: &'i Value,
@@ -66,9 +67,9 @@ pub(super) struct Run<'v> {
     steps: usize,
     depth: usize,
     pub(super) is_exhausted: bool,
-    /// How many bytes of failures may still be kept.
+    /// The number of bytes that failures may still take.
     pub(super) bytes_left: usize,
-    /// The resources that were entered on the way here, for dynamic references.
+    /// The resources that were entered on the way to the current schema, for dynamic references.
     pub(super) scope: Vec<ResourceId>,
 }
 
@@ -92,14 +93,14 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// Whether there is no more work to be had. Whatever is answered then does not count.
+    /// Subtracts `steps` from the budget. Returns `true` if it is used up; then the verdict does not count.
     pub(super) fn spend(&mut self, steps: usize) -> bool {
         self.is_exhausted |= self.steps < steps;
         self.steps = self.steps.saturating_sub(steps);
         self.is_exhausted
     }
 
-    /// Holds a value against a node. Evaluated are made where it fits.
+    /// Checks a value against a node. The evaluated members or items are marked if the node accepts the value.
     pub(super) fn node<'i>(
         &mut self,
         id: NodeId,
@@ -123,7 +124,8 @@ impl<'v> Run<'v> {
         let mut evaluated = wants_evaluated.then(Evaluated::default);
         let mut accepts = true;
         for keyword in &node.keywords {
-            // What is wrong already has not been evaluated, and should not be told for that once more.
+            // A value that was already rejected counts as not evaluated, so its unevaluated members must not be
+            // reported as well.
             if !accepts && (out.is_brief() || keyword.needs_evaluated()) {
                 break;
             }
@@ -166,7 +168,8 @@ impl<'v> Run<'v> {
         is_right
     }
 
-    /// Whether a value is right by a keyword that asserts something and looks no further, and its name.
+    /// The verdict of a keyword that does not depend on other schemas, and the name of the keyword. `None` for other
+    /// keywords.
     fn assertion(
         &mut self,
         node: &Node,
@@ -241,7 +244,7 @@ impl<'v> Run<'v> {
         };
         self.is_exhausted |= self.bytes_left < failure.size();
         self.bytes_left = self.bytes_left.saturating_sub(failure.size());
-        // Each level of the value and of the schema was gone through, to say where they are.
+        // Building the pointers takes work for each level of the value and of the schema.
         let ways = failure.pointer.len() + here.node.place.pointer.len();
         if !self.spend(1 + self.depth + ways / BYTES_OF_WAY_PER_STEP) {
             found.push(failure);
@@ -250,7 +253,7 @@ impl<'v> Run<'v> {
 }
 
 impl Keyword {
-    /// Whether it has to know what the other keywords have evaluated.
+    /// Whether the keyword depends on the members or items that the other keywords have evaluated.
     fn needs_evaluated(&self) -> bool {
         matches!(
             self,
@@ -265,7 +268,7 @@ pub(super) fn kind_of(node: &Node, value: &Value) -> u8 {
         Value::Bool(_) => kind::BOOLEAN,
         Value::Number(number) if number.is_f64() => {
             let is_whole = number::is_integral(number);
-            // What no other type of number can hold was hardly written with a fraction.
+            // A number beyond the range of integer types was hardly written with a fraction.
             if is_whole && (node.whole_is_integer || !number::is_moderate(number)) {
                 kind::INTEGER
             } else {
@@ -279,7 +282,7 @@ pub(super) fn kind_of(node: &Node, value: &Value) -> u8 {
     }
 }
 
-/// How many characters, items or members there are. None where the value is of another kind.
+/// The number of characters, items or members. `None` if the value is of another type.
 fn count(value: &Value, of: u8) -> Option<usize> {
     match value {
         Value::String(text) if of == kind::STRING => Some(text.chars().count()),

@@ -129,7 +129,7 @@ const DIALECTS: [&str; 5] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Where both understand a schema, they agree on values.
+    /// If both validators understand a schema, their verdicts agree.
     #[test]
     fn another_validator_says_the_same(
         schema in schema(),
@@ -151,7 +151,7 @@ proptest! {
             }
         }
         let text = schema.to_string();
-        // By that dialect, what `contains` has found is not evaluated. The other validator thinks it is.
+        // In that dialect, items that match `contains` are not evaluated. The other validator disagrees.
         let is_disputed = dialect.contains("2019") && text.contains("contains") && text.contains("unevaluatedItems");
         prop_assume!(!is_disputed);
         let other = jsonschema::options().should_validate_formats(false).build(&schema);
@@ -188,7 +188,7 @@ fn schemas_that_lead_nowhere_are_an_answer_and_no_crash() {
     }
 }
 
-/// Each level of the value doubles the work, so that no computer would be done with it.
+/// Each level of the value doubles the work, so an unbounded validator would never finish.
 #[test]
 fn work_is_bounded_and_so_is_the_stack() {
     let schema = json!({"anyOf": [{"items": {"$ref": "#"}, "minItems": 1}, {"items": {"$ref": "#"}, "minItems": 1}]});

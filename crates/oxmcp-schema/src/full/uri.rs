@@ -1,14 +1,15 @@
-//! References between schemas, resolved as [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-5.2) says. They are
-//! names here and nothing else: what they name is looked up, and never fetched.
+//! Resolution of references between schemas according to
+//! [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-5.2). URIs are only names here: their targets are looked up,
+//! and never fetched.
 
 use std::borrow::Cow;
 
-/// A reference without its fragment, and the fragment.
+/// Splits a reference into the part before its fragment, and the fragment.
 pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
-/// What `reference`, which has no fragment, names, relative to `base`.
+/// Resolves `reference`, which has no fragment, relative to `base`.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     let (base, reference) = (Parts::of(base), Parts::of(reference));
     let resolved = if reference.scheme.is_some() {
@@ -91,7 +92,7 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-/// The path of a reference, as seen from a base.
+/// Merges the path of a reference with that of the base.
 fn merge(base: &Parts<'_>, path: &str) -> Cow<'static, str> {
     if path.starts_with('/') {
         return without_dots(path).into();
@@ -124,7 +125,7 @@ fn without_dots(path: &str) -> String {
     format!("{root}{}", kept.join("/"))
 }
 
-/// A fragment as it was before it was written into a URI.
+/// Decodes a fragment.
 pub(crate) fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return text.into();

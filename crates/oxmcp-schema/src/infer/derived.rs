@@ -2,5 +2,5 @@
 
 use crate::infer::json_schema::JsonSchema;
 
-/// Wants a schema of a field's type.
+/// Requires at compile time that the type of a field has a schema.
 pub const fn has_schema<T: JsonSchema + ?Sized>() {}

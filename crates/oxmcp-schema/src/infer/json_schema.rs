@@ -5,26 +5,26 @@ use serde_json::{Map, Value};
 
 use crate::infer::{order, portable};
 
-/// What a schema is for.
+/// The use of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// What is read into the type.
+    /// JSON that is deserialized into the type.
     Input,
-    /// What the type writes.
+    /// JSON that the type serializes to.
     Output,
 }
 
-/// The portable schema of `T`, with marks.
+/// The portable schema of `T`, with the marks of inference.
 pub(crate) fn infer<T: JsonSchema + ?Sized>(direction: Direction) -> Value {
     let generator = settings(direction).into_generator();
     let schema = order::with_declared_order(|| generator.into_root_schema_for::<T>());
     finish(schema.to_value(), &T::schema_name(), direction)
 }
 
-/// What is done to the schema of every type: once for all, since this is compiled for each tool otherwise.
+/// Postprocesses the schema of a type. It is not generic, since otherwise it would be compiled again for each tool.
 fn finish(mut schema: Value, name: &str, direction: Direction) -> Value {
     if let Value::Object(root) = &mut schema {
-        // A name of Rust tells a model nothing; a title that the author has chosen does.
+        // The name of a Rust type has no meaning for a model; a title that the author has chosen does.
         if root.get("title").and_then(Value::as_str) == Some(name) {
             root.remove("title");
         }
@@ -50,8 +50,8 @@ fn settings(direction: Direction) -> SchemaSettings {
     })
 }
 
-/// Arguments are an object, always. Types that take nothing (`()`), nothing or an object (`Option<T>`), or anything
-/// (`serde_json::Value`) can be read from one.
+/// Restricts a schema to objects, since arguments are always an object. Types that read nothing (`()`), nothing or an
+/// object (`Option<T>`), or any value (`serde_json::Value`) can be read from one.
 fn arguments(root: &mut Map<String, Value>) {
     if root.get("type").is_some_and(|kind| kind == "null") {
         root.insert("type".to_owned(), "object".into());
@@ -59,8 +59,8 @@ fn arguments(root: &mut Map<String, Value>) {
     portable::forbid_null(root);
 }
 
-/// Says that the root is an object where it is in every form of it, and adds the `properties` that some clients insist
-/// on in an input.
+/// Sets the type of the root to `object` if all of its forms are objects, and adds the `properties` that some clients
+/// require in an input.
 fn close_root(root: &mut Map<String, Value>, direction: Direction) {
     let is_input = direction == Direction::Input;
     let is_object = match root.get("anyOf").and_then(Value::as_array) {
@@ -81,8 +81,8 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
 
 /// A type that has a JSON Schema, so that it can be the input or the output of a tool.
 ///
-/// Derive it. Doc comments become descriptions, `#[serde(..)]` attributes are followed, and what a schema can say
-/// beyond that is said with [`#[schemars(..)]`](https://graham.cool/schemars/deriving/attributes/):
+/// The trait is meant to be derived. Doc comments become descriptions, `#[serde(..)]` attributes are respected, and
+/// further keywords are added by [`#[schemars(..)]`](https://graham.cool/schemars/deriving/attributes/):
 ///
 /// ```
 /// /// What is to be counted.
@@ -100,7 +100,7 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
 /// assert_eq!(schema["required"], serde_json::json!(["words"]));
 /// ```
 ///
-/// The crate that derives needs no dependency but oxmcp. One that sees oxmcp under another path says so:
+/// A crate that uses the derive needs no dependency but oxmcp. If it imports oxmcp under another path, it must set
 /// `#[oxmcp(crate = "my_facade::oxmcp")]`. Types that derive or implement `JsonSchema` of schemars 1 have this trait
 /// as well.
 #[diagnostic::on_unimplemented(

@@ -5,7 +5,7 @@
 //! | `json_schema` | the trait [`JsonSchema`](json_schema::JsonSchema), and the schema of a type for input or output |
 //! | `derived` | the functions that derived code calls |
 //! | `order` | the order in which a type declares its properties, and the marks that carry it |
-//! | `portable` | the simplification of what schemars makes |
+//! | `portable` | the simplification of the schemas that schemars generates |
 
 pub(crate) mod derived;
 pub(crate) mod json_schema;

@@ -1,25 +1,25 @@
-//! Order in which a schema is written.
+//! Order of the members of a written schema.
 //!
 //! Maps of JSON values are sorted by name, and models read a schema from the top: the first property should be the
-//! one that the author put first. So the derive numbers the fields, inference keeps the numbers in the schema under
-//! a key that no JSON Schema has, and writing sorts by them and leaves them out.
+//! one that the author has declared first. So the derive numbers the fields, inference keeps the numbers in the
+//! schema under a key that no JSON Schema has, and the writer sorts by them and leaves them out.
 
 use std::{cell::Cell, collections::HashMap};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Holds the place of a property among its siblings.
+/// The key for the index of a property among its siblings.
 pub(crate) const ORDER: &str = "\0order";
-/// Marks a property that may be null, which is tolerated and not advertised.
+/// The key that marks a property for which null is tolerated but not advertised.
 pub(crate) const NULLABLE: &str = "\0nullable";
 
 thread_local! {
-    /// Whether schemas are being inferred here, now: other users of schemars on the same types see no marks.
+    /// Whether this thread is inferring schemas: other users of schemars on the same types see no marks.
     static INFERRING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `infer` with fields that number themselves.
+/// Runs `infer` with numbering of fields.
 pub(crate) fn with_declared_order<T>(infer: impl FnOnce() -> T) -> T {
     struct Reset(bool);
     impl Drop for Reset {
@@ -31,7 +31,7 @@ pub(crate) fn with_declared_order<T>(infer: impl FnOnce() -> T) -> T {
     infer()
 }
 
-/// Called by derived code for each field: this schema is the property number `INDEX`.
+/// Called by derived code for each field: marks its schema as that of property number `INDEX`.
 pub fn declared<const INDEX: usize>(schema: &mut schemars::Schema) {
     if INFERRING.get() {
         schema.insert(ORDER.to_owned(), INDEX.into());
@@ -118,15 +118,15 @@ pub(crate) fn is_mark(key: &str) -> bool {
     key == ORDER || key == NULLABLE
 }
 
-/// The properties as they were declared. The tag of an enum, which is no field, comes first, and what cannot be told
-/// comes last.
+/// The properties in the order of their declaration. The tag of an enum, which is no field, comes first, and
+/// properties of unknown position come last.
 pub(crate) fn in_order<'a>(
     properties: &'a Map<String, Value>,
     required: Option<&Value>,
 ) -> Vec<(&'a String, &'a Value)> {
     let required = required.and_then(Value::as_array).into_iter().flatten();
     let required = required.filter_map(Value::as_str).zip(0_u64..);
-    // Of a name that comes twice, the first place counts.
+    // If a name occurs twice, its first position counts.
     let required: HashMap<_, _> = required.collect::<Vec<_>>().into_iter().rev().collect();
     let mut properties: Vec<_> = properties.iter().collect();
     properties.sort_by_cached_key(|(name, property)| {
@@ -141,7 +141,7 @@ pub(crate) fn in_order<'a>(
     properties
 }
 
-/// The names of the properties of an object schema, as they were declared.
+/// The names of the properties of an object schema, in the order of their declaration.
 pub(crate) fn property_names(schema: &Value) -> Vec<&str> {
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return Vec::new();
@@ -153,7 +153,7 @@ pub(crate) fn property_names(schema: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// What a reader wants to know first.
+/// The position of a keyword: the most important ones for readers come first.
 fn rank(keyword: &str) -> u8 {
     match keyword {
         "$schema" => 0,

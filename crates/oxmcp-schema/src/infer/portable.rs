@@ -1,15 +1,15 @@
 //! Simplifier of inferred schemas: to the part of JSON Schema that clients and models understand everywhere.
 //!
-//! They stumble over `format`s that no specification knows, `type` arrays, `const`, `oneOf` and schemas that are `true`.
-//! What is written here means the same, with one exception, which is wanted: a property that may be absent
-//! is not advertised as nullable, though null is still accepted for it. Models that send null for "nothing" are
-//! right, and models that are told about null send the string "null".
+//! Many of them have problems with `format`s outside of the specification, `type` arrays, `const`, `oneOf` and schemas
+//! that are `true`. The rewritten schema has the same meaning, with one intended exception: an optional property is not
+//! advertised as nullable, though null is still accepted for it. Models that send null for an absent value are
+//! accepted, and models that see null in a schema tend to send the string "null".
 
 use serde_json::{Map, Value, json};
 
 use crate::infer::order::NULLABLE;
 
-/// The formats of the specification; all others are inventions of one language or one tool.
+/// The formats of the specification; all others are specific to one language or tool.
 const FORMATS: [&str; 19] = [
     "date-time",
     "date",
@@ -32,7 +32,7 @@ const FORMATS: [&str; 19] = [
     "regex",
 ];
 
-/// Rewrites a schema and all within it.
+/// Simplifies a schema and all nested schemas.
 pub(crate) fn simplify(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     if is_nullable(map) {
@@ -55,7 +55,7 @@ pub(crate) fn simplify(schema: &mut Value) {
     });
 }
 
-/// Calls `visit` for each schema directly within one.
+/// Calls `visit` for each direct subschema of a schema.
 pub(crate) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl FnMut(&mut Value)) {
     for (keyword, value) in map.iter_mut() {
         match (keyword.as_str(), value) {
@@ -69,7 +69,7 @@ pub(crate) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl 
                 schemas.iter_mut().for_each(&mut *visit);
             }
             ("items" | "not" | "if" | "then" | "else" | "contains" | "propertyNames", schema)
-            // `additionalProperties: true` is understood by all.
+            // `additionalProperties: true` is understood by all clients.
             | ("additionalProperties" | "unevaluatedProperties", schema @ Value::Object(_)) => {
                 visit(schema);
             }
@@ -78,7 +78,7 @@ pub(crate) fn for_each_subschema(map: &mut Map<String, Value>, visit: &mut impl 
     }
 }
 
-/// Some clients expect every schema to be an object.
+/// Writes boolean schemas as objects, which some clients require.
 fn spell_out(schema: &mut Value) {
     match schema {
         Value::Bool(true) => *schema = json!({}),
@@ -116,7 +116,7 @@ fn forbid_null_in_optional_properties(map: &mut Map<String, Value>) {
     }
 }
 
-/// Takes null out of what a schema accepts. False where it was not in.
+/// Removes null from the values that a schema accepts. Returns `false` if it did not accept null.
 pub(crate) fn forbid_null(map: &mut Map<String, Value>) -> bool {
     if !is_nullable(map) {
         return false;
@@ -144,7 +144,7 @@ pub(crate) fn forbid_null(map: &mut Map<String, Value>) -> bool {
             let only = only.clone();
             map.remove(keyword);
             for (key, value) in only {
-                // What stands outside belongs to the field, and says more than what the type says.
+                // Keywords beside the form belong to the field, and are more specific than those of the type.
                 map.entry(key).or_insert(value);
             }
         }
@@ -152,7 +152,7 @@ pub(crate) fn forbid_null(map: &mut Map<String, Value>) -> bool {
     true
 }
 
-/// Whether null is one of several things that a schema accepts.
+/// Whether a schema accepts null and other values.
 fn is_nullable(map: &Map<String, Value>) -> bool {
     let types = map.get("type").and_then(Value::as_array);
     let in_types =
@@ -168,7 +168,7 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").is_some_and(|name| name == "null")
 }
 
-/// Turns `type: [T, "null"]` of something that has to be there into two forms.
+/// Splits `type: [T, "null"]` of a required value into two forms.
 fn separate_null(map: &mut Map<String, Value>) {
     if !map.get("type").is_some_and(Value::is_array) {
         return;
@@ -195,8 +195,8 @@ fn is_annotation(keyword: &str) -> bool {
     ) || crate::infer::order::is_mark(keyword)
 }
 
-/// Merges forms that are all names, each perhaps with a description of its own, into one list of names with one
-/// description. That is what an enum of variants without data becomes.
+/// Merges forms that are all names, some perhaps with a description of their own, into one list of names with one
+/// description. Such forms result from enums of variants without data.
 fn merge_names(map: &mut Map<String, Value>) {
     let Some(Value::Array(forms)) = map.get("anyOf") else {
         return;
@@ -247,7 +247,7 @@ fn names_of(form: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// What is validated: the advertised schema, and null wherever it is tolerated.
+/// Converts the advertised schema to the validated one, which also accepts null for the marked properties.
 pub(crate) fn tolerate_null(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for_each_subschema(map, &mut |subschema| tolerate_null(subschema));

@@ -1,4 +1,4 @@
-//! Processes that tests start: this test binary once more, running one test.
+//! Processes that tests start: this test binary, started again to run one test.
 
 use std::{
     env,
@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-/// How long such a process may take. Its end is the end of its output, so whoever reads that ends, too.
+/// The longest time that such a process may run. Its output ends with it, so the reader of the output ends, too.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The command that runs the test of this path and nothing else, with this role.
+/// The command that runs only the test of this path, with this role.
 pub(crate) fn command(test: &str, variable: &str, role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     // On a single thread the harness writes the name of a test, without a newline, before the test begins.
@@ -26,7 +26,7 @@ pub(crate) fn command(test: &str, variable: &str, role: &str) -> Command {
     command
 }
 
-/// The role of this process, where it is one that a test has started; it is then ended after the limit.
+/// The role of this process, if a test has started it. The process ends after [`LIMIT`].
 pub(crate) fn role(variable: &str) -> Option<String> {
     let role = env::var(variable).ok()?;
     thread::spawn(|| {

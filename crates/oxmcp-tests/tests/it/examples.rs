@@ -1,4 +1,4 @@
-//! The examples, run as a reader would run them, with what they must print.
+//! The examples, run as a reader would run them, with the output that they must print.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -25,7 +25,7 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// `cargo test -p oxmcp` does not build the examples: the program that is there may be older than its source.
+/// Whether the program is at least as new as its source: `cargo test -p oxmcp` does not build the examples.
 fn is_fresh(name: &str, program: &Path) -> bool {
     let modified = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -87,7 +87,7 @@ fn quickstart() {
     "#);
 }
 
-/// The server of an example, and our own client.
+/// The server of an example, with a client of the SDK.
 #[tokio::test]
 async fn calculator() {
     let (name, client) = ("calculator", oxmcp::Client::new("tests", "1.0.0"));
@@ -132,7 +132,7 @@ fn client_says_what_is_wrong() {
             .contains("Unknown tool: subtract (there are: add, divide)")
     );
     assert!(fails(&["no-such-program"]).contains("cannot start the server no-such-program"));
-    // What a server logs is seen as it is: the words are not in the command, which the error names.
+    // The log of a server is printed as it is: its words are not in the command, which the error names.
     let logged = fails(&["sh", "-c", "echo l''ast words >&2; exit 3"]);
     assert!(
         logged.starts_with("last words\n") && logged.contains("status 3"),
@@ -176,7 +176,7 @@ fn cluster() {
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = printed.lines().collect();
-    // Which node it is depends on how many requests there were before.
+    // The nodes' names depend on how many requests came before.
     assert_eq!(lines.len(), 7, "{printed}");
     for (asked, killed, booked) in [
         (lines[0], lines[1], lines[2]),
@@ -311,7 +311,7 @@ fn logging() {
     "#);
 }
 
-/// The spans of both processes as paths from the one at the root, without their ids.
+/// The spans of both processes as paths from the root span, without their ids.
 #[test]
 fn opentelemetry() {
     let output = run("opentelemetry", &[]);
@@ -527,7 +527,7 @@ mod over_http {
 
     use super::{prints, program};
 
-    /// A program that is killed in the end, whatever the test comes to.
+    /// A program that is killed at the end of the test, whatever its outcome.
     struct Running(Child);
 
     impl Drop for Running {
@@ -600,7 +600,7 @@ mod over_http {
         ");
     }
 
-    /// The browser that `BROWSER` names: this program, whose last argument is a page.
+    /// The browser that `BROWSER` names: this program, started with the page as its last argument.
     #[cfg(all(feature = "auth", target_os = "linux"))]
     mod browser {
         use std::env;
@@ -640,7 +640,7 @@ mod over_http {
             let output = server.0.stdout.take().unwrap();
             BufReader::new(output).read_line(&mut url).unwrap();
 
-            // A colon would begin another browser.
+            // A colon would start the next browser of the list.
             let test = "examples::over_http::browser::follows_redirects".replace(':', "%c");
             let this = env::current_exe().unwrap();
             let browser = format!("{} --exact {test} --include-ignored %s", this.display());
@@ -660,7 +660,7 @@ mod over_http {
             assert_eq!(said.matches("/issuer/authorize?").count(), 2, "{said}");
         }
 
-        /// Nobody is waited for where nobody can be.
+        /// A login that no user can complete does not wait for one.
         #[test]
         fn a_login_without_browser_and_terminal_fails_at_once() {
             let mut command = Command::new(program("protected_server"));

@@ -1,5 +1,5 @@
-//! The public API as the compiler sees it: its futures are `Send`, its handles shared, and wrong
-//! uses get errors that teach.
+//! The public API as the compiler sees it: its futures are `Send`, its handles are shared, and the
+//! errors of wrong uses are helpful.
 
 use std::future::IntoFuture;
 
@@ -37,7 +37,7 @@ fn handles_can_be_shared() {
 
 #[test]
 fn futures_can_be_spawned() {
-    // Made and never polled.
+    // The futures are made and never polled.
     let _ = || {
         let server = Server::new("s", "1");
         send(server.connect(in_memory().0));

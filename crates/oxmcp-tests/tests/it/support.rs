@@ -1,4 +1,4 @@
-//! Helpers that the tests of both roles share.
+//! Helpers that the tests of clients and servers share.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use tracing::{
     subscriber::{DefaultGuard, NoSubscriber},
 };
 
-/// The revisions that `initialize` opens.
+/// The revisions with `initialize`.
 pub(crate) const LEGACY: [Revision; 4] = [
     Revision::V2024_11_05,
     Revision::V2025_03_26,
@@ -44,7 +44,7 @@ pub(crate) fn request(id: i64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// A request as a modern client makes it.
+/// A request of a modern client.
 pub(crate) fn modern(id: i64, method: &str, mut params: Value) -> Value {
     params["_meta"] = ScriptedPeer::modern_meta();
     request(id, method, params)
@@ -54,14 +54,14 @@ pub(crate) fn notification(method: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": method})
 }
 
-/// A client by script, and the server under test at the other end.
+/// A scripted client that is connected to `server`.
 pub(crate) async fn script(server: &Server) -> ScriptedPeer {
     let (peer, transport) = ScriptedPeer::new().await;
     server.connect(transport).await.unwrap();
     peer
 }
 
-/// The answer to one request in a revision, on a connection of its own.
+/// The answer to a single request in a revision, on a separate connection.
 pub(crate) async fn answer(
     server: &Server,
     revision: Revision,
@@ -78,7 +78,7 @@ pub(crate) async fn answer(
     peer.ask(request).await.unwrap()
 }
 
-/// What `tools/call` gives in a revision.
+/// The answer to `tools/call` in a revision.
 pub(crate) async fn call(
     server: &Server,
     revision: Revision,
@@ -102,11 +102,10 @@ pub(crate) fn text(answer: &Value) -> &str {
         .unwrap_or_else(|| panic!("no text: {answer}"))
 }
 
-/// From here on, until the guard is dropped, `subscriber` hears this thread.
+/// Makes `subscriber` the subscriber of this thread until the guard is dropped.
 ///
-/// While there is one subscriber in all, tracing asks that of the thread which comes to a place first whether anybody wants
-/// to hear of it, and remembers the answer for all threads. Tests beside one another have threads without any; so there are
-/// always some.
+/// While there is a single subscriber, tracing asks the thread that reaches a callsite first for its interest, and caches the
+/// answer for all threads. Tests run in parallel on threads without a subscriber, so there are always two more.
 pub(crate) fn subscribe(subscriber: impl Subscriber + Send + Sync) -> DefaultGuard {
     static OTHERS: LazyLock<[Dispatch; 2]> =
         LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));

@@ -1,4 +1,4 @@
-//! Completers that are neither lists nor functions of what they complete.
+//! Completers that are neither lists of strings nor functions of `Completing`.
 
 async fn by_value(value: String) -> Vec<String> {
     vec![value]

@@ -1,4 +1,4 @@
-//! `JsonSchema` derived for a `union`, of which there is no schema.
+//! `JsonSchema` derived for a `union`, which has no schema.
 
 #[derive(oxmcp::JsonSchema)]
 union Both {

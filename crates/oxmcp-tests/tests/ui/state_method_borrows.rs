@@ -1,4 +1,4 @@
-//! A method that borrows what is shared.
+//! A method that borrows the shared state.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Features in a scope of another state than they take.
+//! Features that take another state than that of their scope.
 
 use std::sync::Arc;
 

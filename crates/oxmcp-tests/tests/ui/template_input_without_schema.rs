@@ -1,4 +1,4 @@
-//! The input of a template, which has no JSON Schema.
+//! The input of a template has no JSON Schema.
 
 #[derive(serde::Deserialize)]
 struct Row {

@@ -1,4 +1,4 @@
-//! A handler whose error is no error.
+//! A handler whose error type is not an error.
 
 async fn read() -> Result<String, String> {
     Err("no".to_owned())

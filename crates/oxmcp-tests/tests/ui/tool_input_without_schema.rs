@@ -1,4 +1,4 @@
-//! The input of a tool can be read, but has no JSON Schema.
+//! The input of a tool derives `Deserialize`, but has no JSON Schema.
 
 #[derive(serde::Deserialize)]
 struct Pair {

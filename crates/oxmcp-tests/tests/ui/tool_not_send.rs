@@ -1,4 +1,4 @@
-//! A handler that holds something across an await that cannot go to another thread.
+//! A handler that holds a value that is not `Send` across an await.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! A handler that takes its arguments one by one.
+//! A handler that takes its arguments as separate parameters.
 
 async fn add(a: f64, b: f64) -> f64 {
     a + b

@@ -1,4 +1,4 @@
-//! The side of the client: a call that is awaited, whether it becomes a ticket or not.
+//! The client's side: a call that is awaited, whether it becomes a ticket or not.
 
 use oxmcp::{
     ClientSession, Error, Extension, Result, Revision, SubscriptionEvent,
@@ -22,8 +22,8 @@ pub fn extension() -> Extension {
         .calls::<Tear>(modern)
 }
 
-/// Calls a tool. Where the answer is a ticket, waits until it is served: `hear` is told of each change, and `answer` answers what the
-/// tool asks.
+/// Calls a tool. If the answer is a ticket, waits until the ticket is served: `hear` is called with each change of the ticket, and
+/// `answer` returns the answer to each question of the tool.
 pub async fn call(
     session: &ClientSession,
     params: CallToolParams,
@@ -37,7 +37,7 @@ pub async fn call(
     };
     let filter = SubscriptionFilter::default().with_other(LISTEN_KEY, json!([number]));
     let mut changes = session.listen(filter).await?;
-    // Nobody tells what has changed before the subscription began.
+    // Changes before the subscription began are not reported, so the current state is requested.
     let mut ticket = session.request::<Look>(Number { number }).await?;
     loop {
         hear(&ticket);

@@ -1,4 +1,4 @@
-//! The side of the server: calls that become tickets, and the methods that their holders ask by.
+//! The server's side: calls that become tickets, and the methods by which clients get them.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use crate::wire::{
     Tear, Ticket,
 };
 
-/// The tickets that a server has at once.
+/// The greatest number of tickets that a server has at once.
 const MAX_TICKETS: usize = 100;
 
 /// The extension, for [`Server::extension`].
@@ -42,7 +42,7 @@ pub fn extension() -> Extension {
 
 /// Tools whose calls may become tickets.
 pub trait Ticketed {
-    /// Answers a call that is not done at once with a ticket, where the client knows what that is.
+    /// Answers a call that is not done at once with a ticket, if the client declares the extension.
     #[must_use]
     fn ticketed(self) -> Self;
 }
@@ -77,7 +77,7 @@ impl Tickets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for a ticket, and the ticket.
+    /// Makes a ticket, and removes the oldest finished one if there is no room.
     fn draw(&self, cancel: CancellationToken) -> Result<Ticket> {
         let mut all = self.all();
         if all.len() >= MAX_TICKETS {
@@ -106,7 +106,7 @@ impl Tickets {
         Ok(ticket)
     }
 
-    /// Changes a ticket that is not over, and tells those who listen.
+    /// Changes a ticket that is not finished, and notifies subscribers.
     fn change(&self, server: &Server, number: u64, change: impl FnOnce(&mut Open)) -> Result<()> {
         let told = {
             let mut all = self.all();
@@ -164,7 +164,7 @@ async fn run(call: ToolCall) -> Result<ToolResponse> {
     ToolResponse::of_extension(&cx, RESULT_TYPE, ticket)
 }
 
-/// What serves a ticket.
+/// The detached work of a ticket.
 struct Counter {
     tickets: Arc<Tickets>,
     server: Server,
@@ -219,7 +219,7 @@ async fn say(cx: RequestContext, Said { number, answer }: Said) -> Result<EmptyR
         if let Some(waiting) = open.answer.take() {
             open.ticket.status = Status::Waiting;
             open.ticket.question = None;
-            // Where nobody waits any more, the ticket is about to be over.
+            // If the handler no longer waits for the answer, the ticket is about to be finished.
             let _ = waiting.send(answer);
         }
     })?;

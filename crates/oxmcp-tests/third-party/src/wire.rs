@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 pub const ID: &str = "com.example/tickets";
-/// Another extension of the vendor, without which there is nobody to call the numbers.
+/// The identifier of another extension of the vendor, which this extension requires.
 pub const DESK: &str = "com.example/desk";
-/// In the first revision nobody was asked anything.
+/// The revision of the extension. The first revision had no questions.
 pub const REVISION: &str = "2";
 pub const RESULT_TYPE: &str = "ticket";
-/// Subscriptions to numbers.
+/// The key in the filter of a subscription: the numbers of the tickets to follow.
 pub const LISTEN_KEY: &str = "com.example/tickets/numbers";
-/// In the `_meta` of a tool whose calls may become tickets.
+/// The key in the `_meta` of a tool whose calls may become tickets.
 pub const TICKETED: &str = "com.example/ticketed";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,15 +25,15 @@ pub enum Status {
     Torn,
 }
 
-/// A ticket, as its holder sees it.
+/// A ticket, as its client sees it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ticket {
     pub number: u64,
     pub status: Status,
-    /// How far the call is.
+    /// The latest progress of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the call asks: a request of the protocol.
+    /// The call's open question: a request of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct Said {
 
 impl Payload for Said {}
 
-/// The request for a ticket.
+/// The method that returns a ticket.
 #[derive(Debug)]
 pub struct Look;
 
@@ -75,7 +75,7 @@ impl Method for Look {
     type Result = Ticket;
 }
 
-/// The answer to what a ticket asks.
+/// The method that answers a ticket's question.
 #[derive(Debug)]
 pub struct Say;
 
@@ -85,7 +85,7 @@ impl Method for Say {
     type Result = EmptyResult;
 }
 
-/// The end of a ticket that nobody wants any more.
+/// The method that cancels a ticket.
 #[derive(Debug)]
 pub struct Tear;
 
@@ -95,7 +95,7 @@ impl Method for Tear {
     type Result = EmptyResult;
 }
 
-/// The news of a ticket, for those who listen.
+/// The notification of a ticket's changes, for subscribers.
 #[derive(Debug)]
 pub struct Called;
 
@@ -104,7 +104,7 @@ impl Notification for Called {
     type Params = Ticket;
 }
 
-/// `tools/call`, where the answer may be a ticket.
+/// `tools/call` with an answer that may be a ticket.
 #[derive(Debug)]
 pub struct CallOrTicket;
 
@@ -115,14 +115,14 @@ impl Method for CallOrTicket {
     const RESULT_TYPES: &'static [&'static str] = &[RESULT_TYPE];
 }
 
-/// What a call is answered with, as it came: an enum that serde tags could not hold structured content.
+/// The answer to a call, as received: an enum that serde tags could not hold structured content.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Answer(Box<RawValue>);
 
 impl Payload for Answer {}
 
-/// What is in an [`Answer`].
+/// The contents of an [`Answer`].
 #[derive(Debug)]
 pub enum Answered {
     Ticket(Ticket),

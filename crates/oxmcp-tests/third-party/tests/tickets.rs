@@ -33,7 +33,7 @@ fn desk() -> Extension {
     Extension::new(DESK)
 }
 
-/// A server with tools that are done at once, that ask, that wait, and that fail.
+/// A server with tools that return at once, that ask, that wait, and that fail.
 fn office() -> (Server, watch::Receiver<bool>) {
     let (tell, is_cancelled) = watch::channel(false);
     let wait = move |cx: RequestContext| {
@@ -59,7 +59,7 @@ fn office() -> (Server, watch::Receiver<bool>) {
     (server, is_cancelled)
 }
 
-/// A client that can be asked, and is sure of nothing.
+/// A client that answers elicitations: it accepts, with `sure` false.
 fn asked() -> Client {
     let accept = |_: ElicitFormParams| async { oxmcp::Accept(json!({"sure": false})) };
     Client::new("applicant", "1.0.0").on_elicit(accept)
@@ -132,7 +132,7 @@ async fn a_ticket_that_is_torn_cancels_its_call_and_those_who_listen_hear_of_it(
         (&told["number"], &told["status"]),
         (&json!(number), &json!("torn"))
     );
-    // What the call comes to then is dropped.
+    // The result of the torn ticket's call is dropped.
     let torn = session.request::<Look>(Number { number }).await.unwrap();
     assert!(torn.status == Status::Torn && torn.result.is_none());
     let unknown = session
@@ -149,7 +149,7 @@ async fn clients_that_do_not_know_it_are_answered_as_ever() {
         for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
             let client = asked();
             let client = match &extension {
-                // Of the first revision, which this server does not speak.
+                // A client of the first revision, which this server does not support.
                 Some(extension) => client.extension(extension.clone()),
                 None => client,
             };

@@ -1,4 +1,4 @@
-//! The handle of a client: its builder, and what all its sessions share.
+//! The handle of a client: its builder methods, and the state that all its sessions share.
 
 use std::{
     sync::{Arc, MutexGuard, Weak, atomic::AtomicBool},
@@ -28,8 +28,8 @@ use crate::{
 
 /// An MCP client: its name and settings, its handlers, and its sessions.
 ///
-/// It is a cheap handle: clones are the same client. It talks to any number of servers at once, and finds out by itself
-/// which revision each of them speaks.
+/// It is a cheap handle: clones are the same client. It connects to any number of servers at once, and negotiates the
+/// revision with each of them by itself.
 ///
 /// ```
 /// use oxmcp::{Client, Command};
@@ -48,9 +48,9 @@ pub struct Client(Arc<Core>);
 
 struct Core {
     features: ArcSwap<Features>,
-    /// The first thing that is wrong with the features; locked while they are changed.
+    /// The first problem that a builder method found. The lock is also held while the features are changed.
     problem: Mutex<Option<Error>>,
-    /// Whether a task is about to tell servers that the roots have changed.
+    /// Whether a task is about to notify servers that the roots have changed.
     root_change_pending: AtomicBool,
     /// The runtime of the newest connection: roots may be changed from any thread.
     runtime: Mutex<Option<Handle>>,
@@ -60,7 +60,7 @@ struct Core {
 }
 
 impl Client {
-    /// A client that can do nothing for servers yet.
+    /// Creates a client with this name and version. It has no handlers yet, and declares no capabilities.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let features = Features::new(Implementation::new(name, version));
@@ -75,21 +75,21 @@ impl Client {
         }))
     }
 
-    /// A name for people to read.
+    /// Sets the title: the name of the client for people to read.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.change(|features| features.info.title = Some(title.into()));
         self
     }
 
-    /// A description of the client, for people to read.
+    /// Sets the description of the client, for people to read.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
         self.change(|features| features.info.description = Some(description.into()));
         self
     }
 
-    /// Where people can read about the client.
+    /// Sets the URL of a website about the client.
     #[must_use]
     pub fn website_url(self, url: impl Into<String>) -> Self {
         self.change(|features| features.info.website_url = Some(url.into()));
@@ -106,7 +106,8 @@ impl Client {
         self
     }
 
-    /// The revisions that may be spoken. By default all may; a single one is pinned, and nothing needs to be negotiated.
+    /// Sets the revisions that the client may speak. Default: all. A single revision is pinned, and nothing needs to be
+    /// negotiated.
     ///
     /// ```
     /// use oxmcp::{Client, Revision};
@@ -123,31 +124,31 @@ impl Client {
         self
     }
 
-    /// The bounds of the connections that are made from now on.
+    /// Sets the limits of the connections that are made from now on.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.change(|features| features.limits = Arc::new(limits));
         self
     }
 
-    /// The default time-out of calls: how long they wait for an answer, or for progress. Default: 60 s.
+    /// Sets the default timeout of calls: the longest time that they wait for a response, or for progress. Default: 60 s.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.timeout = timeout.min(LONGEST_WAIT));
         self
     }
 
-    /// How long a server may take to answer `server/discover` before it is taken for one that does not know it.
-    /// Default: 5 s. An answer that comes later still counts. Over HTTP it does not apply: there a server that does not answer
-    /// within the [`timeout`](Self::timeout) has failed, whatever it speaks.
+    /// Sets the time after which a server that has not responded to `server/discover` is treated as one that does not know
+    /// the method. Default: 5 s. A response that arrives later still counts. The setting does not apply over HTTP: there, a
+    /// server that does not respond within the [`timeout`](Self::timeout) has failed, whatever it speaks.
     #[must_use]
     pub fn probe_timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.probe_timeout = timeout);
         self
     }
 
-    /// Pings legacy servers this often, and closes the session of one that does not answer. By default, and with zero, no
-    /// server is pinged.
+    /// Pings legacy servers at this interval, and closes the session of a server that does not respond. By default, and
+    /// with zero, no server is pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
@@ -155,16 +156,16 @@ impl Client {
         self
     }
 
-    /// How many pings in a row may go unanswered before the session is closed. Default: 1. It means something only with
-    /// [`keep_alive`](Self::keep_alive).
+    /// Sets the number of consecutive unanswered pings after which the session is closed. Default: 1. It has an effect only
+    /// with [`keep_alive`](Self::keep_alive).
     #[must_use]
     pub fn keep_alive_threshold(self, unanswered: u32) -> Self {
         self.change(|features| features.keep_alive_threshold = unanswered);
         self
     }
 
-    /// Whether [`Call::structured`](crate::Call::structured) holds results against the output schema with which the server has
-    /// listed the tool. Default: `true`.
+    /// Sets whether [`Call::structured`](crate::Call::structured) validates results against the output schema with which
+    /// the server has listed the tool. Default: `true`.
     /// See [output schemas](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#output-schema).
     #[must_use]
     pub fn validate_results(self, validate: bool) -> Self {
@@ -172,23 +173,23 @@ impl Client {
         self
     }
 
-    /// Adds a middleware for what arrives. See [`middleware`](crate::session::middleware).
+    /// Adds a middleware for incoming requests and notifications. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.incoming.push(layer));
         self
     }
 
-    /// Adds a middleware for what is sent. See [`middleware`](crate::session::middleware).
+    /// Adds a middleware for outgoing requests and notifications. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
         self.change(|features| features.outgoing.push(layer));
         self
     }
 
-    /// Adds an extension: the client declares it to servers, and takes its notifications; from legacy servers its requests,
-    /// too. Its middleware comes inside that which is there. What is wrong with it is reported when the client connects, and nothing
-    /// of it is added then. See [`extension`](crate::extension).
+    /// Adds an extension: the client declares it to servers and handles its notifications, and from legacy servers its
+    /// requests, too. Its middleware is added inside the existing middleware. If the extension is invalid, nothing of it is
+    /// added, and the error is reported when the client connects. See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
         let mut added = Ok(());
@@ -203,7 +204,7 @@ impl Client {
         self
     }
 
-    /// The bounds of the cache for the answers of servers.
+    /// Sets the bounds of the cache for the responses of servers.
     #[must_use]
     pub fn cache(self, options: CacheOptions) -> Self {
         self.response_cache().configure(options);
@@ -228,10 +229,10 @@ impl Client {
         self.0.features.store(Arc::new(features));
     }
 
-    /// Whether a connection may be made.
+    /// Checks that a connection may be made.
     ///
     /// # Errors
-    /// Says what is wrong with what the client was given.
+    /// The first problem of the settings, handlers and extensions that the client was given.
     pub(crate) fn check(&self) -> Result<()> {
         match &*self.0.problem.lock() {
             Some(problem) => Err(Error::misuse(problem.message().to_owned())),
@@ -239,7 +240,7 @@ impl Client {
         }
     }
 
-    /// Keeps what is wrong with a builder's argument, for [`check`](Self::check) to return.
+    /// Stores the problem of a builder's argument, for [`check`](Self::check) to return.
     pub(crate) fn report(&self, problem: Error) {
         self.0.problem.lock().get_or_insert(problem);
     }
@@ -256,12 +257,12 @@ impl Client {
         &self.0.root_change_pending
     }
 
-    /// Keeps the current runtime as the newest.
+    /// Records the current runtime as the newest.
     pub(crate) fn note_runtime(&self) {
         *self.0.runtime.lock() = Handle::try_current().ok();
     }
 
-    /// The current runtime, or the newest that the client has connected within.
+    /// The current runtime, or else the newest runtime within which the client has connected.
     pub(crate) fn runtime(&self) -> Option<Handle> {
         let current = Handle::try_current().ok();
         current.or_else(|| self.0.runtime.lock().clone())

@@ -34,13 +34,13 @@ use crate::{
 };
 
 impl SessionState {
-    /// The subscription to which a notification belongs. Legacy servers know of none.
+    /// The subscription to which a notification belongs. Notifications of legacy servers belong to none.
     fn subscription(&self, params: Option<Text<'_>>) -> Option<RequestId> {
         let modern = self.revision().is_modern().then_some(params);
         modern.and_then(subscription_id)
     }
 
-    /// The run of the handler for a notification: the user's, or that of an extension.
+    /// The future of the handler for a notification: the user's handler, or that of an extension.
     fn handler_of(
         &self,
         cx: impl FnOnce() -> RequestContext,
@@ -58,7 +58,7 @@ impl SessionState {
         })
     }
 
-    /// Begins to answer a request, on the connection's task where that is quick.
+    /// Begins to serve a request, on the connection's task if that is quick.
     fn begin(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {
         let method = arrival.method;
         let params = arrival.params.unwrap_or(&RequestParams::UNREAD);
@@ -118,12 +118,12 @@ impl Role for SessionState {
         if self.negotiated().is_none()
             && matches!(arrival.method, Discover::NAME | Initialize::NAME)
         {
-            // No server asks a client that.
+            // Servers do not send these requests to clients.
             self.note_echo();
             return connection.break_off("the server sends back what it is sent");
         }
         if self.revision().is_modern() {
-            // Modern clients must not write responses, so there is no way to refuse.
+            // Modern clients must not write responses, so the request cannot be refused.
             return tracing::warn!(
                 method = arrival.method,
                 "a modern server made a request, which it must not; it was ignored"
@@ -145,7 +145,7 @@ impl Role for SessionState {
         if let Some(change) = &change {
             self.invalidate(change);
         }
-        // The cache drops what is stale before any handler or subscriber hears of a gap.
+        // The cache drops outdated responses before any handler or subscriber is told of a gap.
         let resumed = |filter: &SubscriptionFilter| self.missed(filter);
         let subscription = self.subscription(params);
         let for_handlers = subscription
@@ -166,7 +166,8 @@ impl Role for SessionState {
         };
         let Some(handler) = handler else { return };
         if subscription.is_some() {
-            // It has nothing to do with any call.
+            // The notification of a subscription is independent of all calls: later responses need not wait for its
+            // handler.
             connection.notifications().push(handler, bytes);
         } else {
             connection
@@ -221,7 +222,7 @@ impl Role for SessionState {
     }
 
     fn outlives_peer(&self) -> bool {
-        // A modern server gets all that it needs with each request.
+        // Each request carries all that a modern server needs.
         self.negotiated()
             .is_some_and(|negotiated| negotiated.revision.is_modern())
     }

@@ -1,4 +1,4 @@
-//! The settings and handlers of a client, as they are at one moment.
+//! A snapshot of the settings and handlers of a client.
 
 use std::{
     any::Any,
@@ -21,11 +21,11 @@ use crate::{
     session::{connection::Connection, middleware::next::Stack, task::BoxFuture},
 };
 
-/// The longest time-out: adding a longer one to the time of day could overflow.
+/// The longest timeout: adding a longer one to the current time could overflow.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// A handler of a notification, with its type erased. It is given what the notification says and the connection that brought
-/// it.
+/// A handler of a notification, with its type erased. Its arguments are the content of the notification and the connection
+/// on which it arrived.
 pub(crate) type NotificationHandler<T> =
     Arc<dyn Fn(T, Weak<Connection>) -> BoxFuture<()> + Send + Sync>;
 
@@ -45,23 +45,23 @@ pub(crate) struct NotificationHandlers {
 pub(crate) struct Features {
     pub(crate) info: Implementation,
     pub(crate) limits: Arc<Limits>,
-    /// The revisions that may be spoken.
+    /// The revisions that the client may speak.
     pub(crate) revisions: Vec<Revision>,
-    /// What a server has said of itself before.
+    /// The result of `server/discover` that was saved from an earlier session.
     pub(crate) discovered: Option<Arc<DiscoverResult>>,
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
-    /// How many pings in a row may go unanswered.
+    /// The number of consecutive unanswered pings after which a session is closed.
     pub(crate) keep_alive_threshold: u32,
-    /// Whether results are held against the schemas of listed tools.
+    /// Whether results are validated against the output schemas of listed tools.
     pub(crate) validate_results: bool,
     pub(crate) on_elicit: Option<ErasedHandler<ElicitFormParams, ElicitResult>>,
     pub(crate) on_elicit_url: Option<ErasedHandler<ElicitUrlParams, ElicitResult>>,
     pub(crate) on_sample: Option<ErasedHandler<CreateMessageParams, CreateMessageResult>>,
-    /// The capabilities of the model, declared where there is `on_sample`.
+    /// The sampling capability, which is declared if `on_sample` is set.
     pub(crate) sampling: SamplingCapability,
-    /// `None` where the client does not declare roots.
+    /// `None` if the client does not declare roots.
     pub(crate) roots: Option<Vec<Root>>,
     pub(crate) extensions: Extensions,
     pub(crate) notifications: NotificationHandlers,
@@ -98,7 +98,7 @@ impl Features {
         }
     }
 
-    /// The list changes that there are handlers for.
+    /// The list changes that have a handler.
     pub(crate) fn handled_list_changes(&self) -> SubscriptionFilter {
         SubscriptionFilter::default()
             .with_tools_list_changed(self.notifications.tools_changed.is_some())
@@ -106,17 +106,17 @@ impl Features {
             .with_resources_list_changed(self.notifications.resources_changed.is_some())
     }
 
-    /// Refuses extensions that lack what they require.
+    /// Refuses extensions whose requirements are not met.
     ///
     /// # Errors
-    /// The first thing that is missing.
+    /// The first requirement that is not met.
     pub(crate) fn check(&self) -> Result<()> {
         let mut extensions = self.extensions.clone();
         extensions.note_unmet(&self.capabilities(Revision::LATEST));
         extensions.check_requirements()
     }
 
-    /// The capabilities that the client declares in a revision: those that it has handlers for.
+    /// The capabilities that the client declares in a revision, by its handlers, roots and extensions.
     pub(crate) fn capabilities(&self, revision: Revision) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.on_elicit.is_some() || self.on_elicit_url.is_some() {

@@ -1,4 +1,4 @@
-//! The methods that a client serves: one row for each, and the checks of what was declared.
+//! The methods that a client serves, one row for each, and the checks of the declared capabilities.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// The body of an answer, as it is being made.
+/// The future of a response body.
 type BodyFuture = BoxFuture<Result<Body>>;
 
-/// A request of a server, made by itself or within the result of a call.
+/// A request of a server, sent as a message of its own or within the result of a call.
 struct ServerRequest<'a> {
     features: &'a Features,
     cx: RequestContext,
@@ -35,7 +35,7 @@ struct ServerRequest<'a> {
 
 type Serve = fn(ServerRequest<'_>) -> Result<BodyFuture>;
 
-/// The methods of the specification. Which revisions have them is said in [`method::REQUESTS_TO_CLIENT`] and
+/// The methods of the specification. The revisions of each method are listed in [`method::REQUESTS_TO_CLIENT`] and
 /// [`method::INPUT_REQUESTS`].
 const METHODS: &[(&str, Serve)] = &[
     (Ping::NAME, ping),
@@ -49,7 +49,7 @@ pub(crate) fn has_handler(name: &str) -> bool {
     !matches!(name, Ping::NAME | ListRoots::NAME)
 }
 
-/// Begins to answer a request, through the incoming middleware where there is any.
+/// Begins to serve a request, through the incoming middleware if there is any.
 pub(crate) fn begin(
     features: &Features,
     cx: RequestContext,
@@ -85,10 +85,10 @@ pub(crate) fn serve(
     })
 }
 
-/// Whether a server may make this request, by the capabilities that the client has declared.
+/// Checks that a server may make this request, by the capabilities that the client has declared.
 ///
 /// # Errors
-/// Says what the client did not declare.
+/// If the revision does not have the method, or the client did not declare the capability, which the error names.
 pub(crate) fn check(
     declared: &ClientCapabilities,
     revision: Revision,
@@ -144,7 +144,8 @@ impl ServerRequest<'_> {
     }
 }
 
-/// The answer as the server's revision has it. Modern servers get it within params, so nothing is added to it.
+/// Writes the response in the form of the server's revision. Modern servers receive it within params, so nothing is added
+/// to it.
 fn write<R: Payload>(mut answer: R, revision: Revision) -> Result<Body> {
     answer.fit(revision);
     let mut json = Vec::new();

@@ -1,4 +1,4 @@
-//! The offers of a server: what it says of itself, found out when the session was opened or when it is first needed.
+//! The offers of a server: its self-description, obtained when the session is opened or when it is first needed.
 
 use oxmcp_protocol::{
     DiscoverResult, EmptyParams, ServerCapabilities, SubscriptionFilter, method::Discover,
@@ -9,7 +9,7 @@ use crate::{
     error::Result,
 };
 
-/// A kind of what servers offer; see [`ClientSession::offers`].
+/// A kind of feature that servers offer; see [`ClientSession::offers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FeatureKind {
@@ -26,7 +26,7 @@ pub enum FeatureKind {
 }
 
 impl FeatureKind {
-    /// Whether a server that declares these capabilities offers it.
+    /// Whether a server that declares these capabilities offers this kind of feature.
     pub(crate) fn is_in(self, capabilities: &ServerCapabilities) -> bool {
         match self {
             Self::Tools => capabilities.tools.is_some(),
@@ -39,9 +39,9 @@ impl FeatureKind {
 }
 
 impl Client {
-    /// What a server has said of itself before, as [`ClientSession::discovered`] gave it: connecting asks nothing where it names
-    /// a modern revision that this client may speak. For clients of one server that are started often; it may be kept for as
-    /// long as its `ttlMs` says.
+    /// Sets the saved self-description of a server, as [`ClientSession::discovered`] returned it. If it names a modern
+    /// revision that this client may speak, connecting makes no request. This is meant for clients of one server that are
+    /// started often; the description may be kept for as long as its `ttlMs` says.
     ///
     /// ```
     /// # use oxmcp::{Client, protocol::{DiscoverResult, ServerCapabilities}};
@@ -60,17 +60,17 @@ impl Client {
 }
 
 impl ClientSession {
-    /// The server's answer to `server/discover`, as far as it is known: no request is made. `None` in legacy sessions, and in one
-    /// whose revision is pinned until something was needed of it.
+    /// The server's response to `server/discover`, if it is known: no request is made. `None` in legacy sessions, and in a
+    /// session with a pinned revision until the server was asked for it.
     ///
-    /// It can be kept, and given to [`Client::discovered`] the next time.
+    /// It can be saved, and passed to [`Client::discovered`] the next time.
     #[must_use]
     pub fn discovered(&self) -> Option<&DiscoverResult> {
         self.known_facts()?.discovered.as_ref()
     }
 
-    /// Whether the server offers something, by the capabilities that it has declared. Where it has not been asked for them, as
-    /// in a session whose revision is pinned, this asks it.
+    /// Whether the server offers a kind of feature, by the capabilities that it has declared. If it has not been asked for
+    /// them yet, as in a session with a pinned revision, this method asks it.
     ///
     /// ```
     /// use oxmcp::FeatureKind;
@@ -83,7 +83,7 @@ impl ClientSession {
     /// ```
     ///
     /// # Errors
-    /// Those of asking the server.
+    /// Those of the request to the server, if it has to be asked.
     ///
     /// # Cancel safety
     /// As for a [`Call`](crate::Call).
@@ -95,7 +95,7 @@ impl ClientSession {
         self.negotiated().facts.get()
     }
 
-    /// What the server says of itself; it is asked, where that is not known yet. All who need it share one answer.
+    /// The self-description of the server, which is requested if it is not known yet. All callers share one response.
     pub(crate) async fn facts(&self) -> Result<&ServerFacts> {
         let facts = &self.negotiated().facts;
         let ask = || async {
@@ -105,7 +105,7 @@ impl ClientSession {
         facts.get_or_try_init(ask).await
     }
 
-    /// The list changes that the client has handlers for and the server tells of.
+    /// The list changes that have a handler and that the server has declared, and the default subscriptions of extensions.
     pub(crate) async fn wanted_changes(&self) -> Result<SubscriptionFilter> {
         let features = self.client().features().clone();
         let filter = features.handled_list_changes();

@@ -1,4 +1,5 @@
-//! The state of a legacy session on the server's side that this side has asked for: it has to be asked for again in another session.
+//! The state of a legacy session on the server that this side has requested, and that must be requested again in a new
+//! session.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{client::subscriptions::listener::Listener, sync::Mutex};
 
-/// The subscriptions that the server has agreed to, and the log level.
+/// The subscriptions that the server has granted, and the log level.
 #[derive(Debug, Default)]
 pub(crate) struct RequestedState(Mutex<State>);
 
@@ -20,19 +21,19 @@ struct State {
     level: Option<LoggingLevel>,
 }
 
-/// Who has subscribed to a resource.
+/// The subscribers of a resource.
 #[derive(Debug, Default)]
 struct Subscribers {
-    /// Whether the user has, by a call.
+    /// Whether the user has subscribed, by a call.
     called: bool,
-    /// The watches that are held, which may have ended.
+    /// The watches that are still held; they may have ended.
     watches: Vec<Arc<Listener>>,
 }
 
 impl RequestedState {
-    /// Notes a request, of which `params` are the params, once the server has granted it.
+    /// Records a request with these `params`, once the server has granted it.
     pub(crate) fn note_granted<M: Method>(&self, params: &[u8]) {
-        // All but one of these comparisons are made by the compiler.
+        // The compiler evaluates all but one of these comparisons.
         if M::NAME == Subscribe::NAME {
             self.note_uri(params, Self::subscribed);
         } else if M::NAME == Unsubscribe::NAME {
@@ -63,7 +64,7 @@ impl RequestedState {
         subscribers.watches.push(Arc::clone(watch));
     }
 
-    /// Notes that a watch was dropped, which may have been noted.
+    /// Removes a watch that was dropped, if it was recorded.
     pub(crate) fn unwatched(&self, uri: &str, watch: &Arc<Listener>) {
         let mut state = self.0.lock();
         if let Some(subscribers) = state.uris.get_mut(uri) {
@@ -82,7 +83,7 @@ impl RequestedState {
         self.0.lock().level = Some(level);
     }
 
-    /// The resources that are subscribed to, in order.
+    /// The URIs of the subscribed resources, in order.
     pub(crate) fn uris(&self) -> Vec<String> {
         let state = self.0.lock();
         state.uris.keys().cloned().collect()
@@ -93,7 +94,7 @@ impl RequestedState {
     }
 }
 
-/// Params that this side has written.
+/// Reads params that this side has written.
 fn read<T: DeserializeOwned>(params: &[u8]) -> Option<T> {
     serde_json::from_slice(params).ok()
 }

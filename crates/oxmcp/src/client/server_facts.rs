@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 
 use oxmcp_protocol::{DiscoverResult, Implementation, InitializeResult, ServerCapabilities};
 
-/// What a server has said of itself.
+/// The self-description of a server.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) instructions: Option<String>,
-    /// The answer to `server/discover`, where that is where all this is from.
+    /// The response to `server/discover`, if the other fields are taken from it.
     pub(crate) discovered: Option<DiscoverResult>,
 }
 
@@ -36,7 +36,7 @@ impl From<InitializeResult> for ServerFacts {
     }
 }
 
-/// The capabilities of a server that has not been asked for them.
+/// The empty capabilities, for a server that has not been asked for its own.
 pub(crate) fn no_capabilities() -> &'static ServerCapabilities {
     static NONE: OnceLock<ServerCapabilities> = OnceLock::new();
     NONE.get_or_init(ServerCapabilities::default)

@@ -44,11 +44,11 @@ use crate::{
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
 ///
-/// Each method of the specification is a method here. They return a [`Call`](crate::Call), which is awaited for the result. A method
-/// that the server's revision does not have fails with [`Error::is_unsupported`], and nothing is sent.
+/// Each request of the specification is a method here. It returns a [`Call`](crate::Call), which is awaited for the result.
+/// A method that the server's revision does not have fails with [`Error::is_unsupported`], and nothing is sent.
 ///
-/// When the last handle is dropped, the session is closed in the background; [`close`](Self::close) does it where you
-/// can wait for it. A handler that was given the session holds a handle until it returns.
+/// When the last handle is dropped, the session is closed in the background; [`close`](Self::close) closes it and waits
+/// until it has ended. A handler that was given the session holds a handle until it returns.
 #[derive(Clone)]
 pub struct ClientSession {
     handle: Arc<Handle>,
@@ -75,7 +75,7 @@ impl ClientSession {
         }
     }
 
-    /// The session over a connection, while it is open and has a handle.
+    /// The session of a connection, if it is open and has a handle.
     pub(crate) fn of(connection: &Connection) -> Option<Self> {
         let role = Arc::clone(connection.role());
         let state: Arc<SessionState> = role.into_any().downcast().ok()?;
@@ -107,21 +107,21 @@ impl ClientSession {
         self.state().client.clone()
     }
 
-    /// The revision that is spoken.
+    /// The negotiated revision of the session.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.negotiated().revision
     }
 
-    /// Name and version of the server, as it says itself. Modern servers need not say, and one whose revision is pinned has not
-    /// been asked until something was needed of it.
+    /// The name and version of the server, as it declares them. Modern servers need not declare them; and in a session with
+    /// a pinned revision, they are not known until the server was asked for its self-description.
     #[must_use]
     pub fn server_info(&self) -> Option<&Implementation> {
         self.known_facts()?.info.as_ref()
     }
 
-    /// The capabilities that the server has declared, as far as it was asked: a modern server whose revision is pinned is asked
-    /// when they are first needed, as by [`offers`](Self::offers).
+    /// The capabilities that the server has declared, which are empty until the server was asked for them: a modern server
+    /// whose revision is pinned is asked when they are first needed, as by [`offers`](Self::offers).
     #[must_use]
     pub fn server_capabilities(&self) -> &ServerCapabilities {
         match self.known_facts() {
@@ -130,21 +130,22 @@ impl ClientSession {
         }
     }
 
-    /// Instructions for the use of the server, for a model to read; with the same reserve.
+    /// Instructions for the use of the server, for a model to read. In a session with a pinned revision, they are not known
+    /// until the server was asked for its self-description.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.known_facts()?.instructions.as_deref()
     }
 
     /// Reports the progress of a request of the server, by the token that came with it (2025-11-25 and earlier: modern
-    /// servers make no requests). Nothing is sent where no request in flight came with the token.
+    /// servers make no requests). Nothing is sent if no request in flight came with the token.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the server is modern; and where the session has ended.
+    /// [`Error::is_unsupported`] if the server is modern; and an error if the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
     #[doc(alias = "notifications/progress")]
     pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         let name = method::Progress::NAME;
@@ -172,11 +173,12 @@ impl ClientSession {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`](crate::Error::is_unsupported) where the server's revision does not have the notification, or
-    /// the server has not declared the extension. Where the notification is the protocol's own. Where the session has ended.
+    /// [`Error::is_unsupported`](crate::Error::is_unsupported) if the server's revision does not have the notification, or
+    /// the server has not declared the extension. An error if the notification belongs to the specification itself, or if
+    /// the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let params = notification_params::<N>(params)?;
         self.may_send(&[], N::NAME)?;
@@ -187,7 +189,7 @@ impl ClientSession {
         send_notification(self.connection(), N::NAME, params, meta).await
     }
 
-    /// Whether the revision that is spoken has a method, by itself or by an extension that the server knows.
+    /// Checks that the session has a method: by its revision, or by an extension that the server knows.
     pub(crate) fn has_method(&self, name: &str) -> Result<()> {
         if method::is_in(method::REQUESTS_TO_SERVER, name, self.revision()) {
             return Ok(());
@@ -204,7 +206,7 @@ impl ClientSession {
                 let declared = facts.capabilities.extensions.as_ref();
                 extensions.may_send(table, name, revision, declared)
             }
-            // The server itself will say what it lacks.
+            // If the server's capabilities are not known, the server itself refuses what it does not support.
             None => extensions.may_send(
                 table,
                 name,
@@ -214,12 +216,14 @@ impl ClientSession {
         }
     }
 
-    /// Closes the session. Calls in flight may finish within [`Limits::drain`](crate::Limits::drain), with what the server
-    /// asks until then, and fail after it; notifications that have arrived are handled within the same time. What was sent
-    /// is written within [`Limits::flush`](crate::Limits::flush), while the server takes it. Returns when the transport is closed, and a server that was started has exited. It may be called again, and concurrently.
+    /// Closes the session. Calls in flight, and the requests that the server makes until then, may finish within
+    /// [`Limits::drain`](crate::Limits::drain); after it, the calls fail. Notifications that have arrived are handled
+    /// within the same time. Messages that were sent are written within [`Limits::flush`](crate::Limits::flush), as long as
+    /// the server reads them. Returns when the transport is closed, and a server that was started has exited. It may be
+    /// called again, and concurrently.
     ///
     /// # Errors
-    /// Where the connection broke before it could be closed.
+    /// If the connection broke before it could be closed.
     ///
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
@@ -231,7 +235,7 @@ impl ClientSession {
     /// Waits until the session has ended, on either side.
     ///
     /// # Errors
-    /// Where the connection broke.
+    /// If the connection broke.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -253,8 +257,8 @@ impl Client {
 }
 
 impl RequestContext {
-    /// The session over which a server makes a request, on a client. `None` on a server, and where the session has no handle
-    /// any more.
+    /// The session on which the server's message arrived, on a client. `None` on a server, and if the session has ended or
+    /// has no handle any more.
     #[must_use]
     pub fn client_session(&self) -> Option<ClientSession> {
         ClientSession::of(&self.parts().connection)
@@ -268,44 +272,45 @@ pub(crate) struct SessionState {
     pub(crate) client: Client,
     negotiated: OnceLock<Negotiated>,
     handle: OnceLock<Weak<Handle>>,
-    /// Whether the server sends back what it is sent.
+    /// Whether the server echoes the messages that it is sent.
     echoed: AtomicBool,
     pub(crate) listeners: Arc<Listeners>,
     pub(crate) desired: DesiredSubscriptions,
     pub(crate) url_elicitations: UrlElicitations,
-    /// The log level that modern requests ask for.
+    /// The log level that modern requests carry.
     pub(crate) request_log_level: Mutex<Option<LoggingLevel>>,
     /// The session's part of the client's cache.
     pub(crate) cache: SessionCache,
     pub(crate) headers: HeaderMirroring,
     pub(crate) output_schemas: OutputSchemas,
     pub(crate) task_support: TaskSupports,
-    /// The `CallDriver`, where the client does not make the calls of tools itself.
+    /// The `CallDriver`, if the client does not make the calls of tools itself.
     pub(crate) driver: Option<Arc<dyn Any + Send + Sync>>,
     /// The name of the server in errors, as its transport has it.
     pub(crate) server_name: String,
-    /// How fast the incoming middleware has been.
+    /// The record of how fast the incoming middleware has been.
     pub(crate) inline: Arc<InlineExecution>,
-    /// What the server was asked for that it forgets with the session. All sessions share it that are opened anew after each other.
+    /// The state that was requested from the server, and that it loses with the session. All sessions that replace each
+    /// other by reconnecting share it.
     pub(crate) requested: Arc<RequestedState>,
     reconnection: OnceLock<Arc<Reconnection>>,
 }
 
-/// The way back to a server, which sessions share that follow each other.
+/// The means of reconnecting to a server, shared by all sessions that replace each other.
 pub(crate) struct Reconnection(AsyncMutex<Latest>);
 
-/// The session that was opened last, and what opens another.
+/// The connection of the session that was opened last, and the connector that opens another.
 pub(crate) struct Latest {
     pub(crate) connector: Box<dyn Connector>,
     pub(crate) connection: Weak<Connection>,
 }
 
-/// What opens a session with one server, again and again.
+/// Opens sessions with one server, one after the other.
 pub(crate) trait Connector: Send {
     fn connect<'a>(&'a mut self, client: &'a Client) -> Connecting<'a>;
 }
 
-/// A session that is being opened.
+/// The future of a session that is being opened.
 pub(crate) type Connecting<'a> = Pin<Box<dyn Future<Output = Result<ClientSession>> + Send + 'a>>;
 
 impl Reconnection {
@@ -316,21 +321,21 @@ impl Reconnection {
         })))
     }
 
-    /// Waits until nobody else connects anew.
+    /// Waits until no other caller is reconnecting.
     pub(crate) async fn lock(&self) -> AsyncMutexGuard<'_, Latest> {
         self.0.lock().await
     }
 }
 
-/// What was agreed on when the session was opened.
+/// The outcome of the negotiation when the session was opened.
 #[derive(Debug)]
 pub(crate) struct Negotiated {
     pub(crate) revision: Revision,
-    /// What the server says of itself, once that is known.
+    /// The self-description of the server, once it is known.
     pub(crate) facts: OnceCell<ServerFacts>,
-    /// What the server was told that the client can do.
+    /// The capabilities that the client has declared to the server.
     pub(crate) declared: ClientCapabilities,
-    /// What every modern request carries, as JSON members without braces.
+    /// The `_meta` of every modern request, as JSON members without braces.
     pub(crate) envelope: Option<Arc<str>>,
 }
 
@@ -368,7 +373,7 @@ impl SessionState {
         self.negotiated.get()
     }
 
-    /// Notes that a request of this side came back.
+    /// Records that the server echoed a request of this side.
     pub(crate) fn note_echo(&self) {
         self.echoed.store(true, Ordering::Relaxed);
     }
@@ -377,7 +382,7 @@ impl SessionState {
         self.echoed.load(Ordering::Relaxed)
     }
 
-    /// The revision of the session; the newest legacy one, until it was negotiated.
+    /// The revision of the session; before the negotiation, the newest legacy one.
     pub(crate) fn revision(&self) -> Revision {
         self.negotiated()
             .map_or(Revision::LATEST_LEGACY, |negotiated| negotiated.revision)
@@ -385,18 +390,18 @@ impl SessionState {
 
     /// Opens the session. Called once, before the session is handed out.
     pub(crate) fn open(&self, negotiated: Negotiated, session: &ClientSession) {
-        // There is one session for each connection, and the first agreement stands.
+        // There is one session for each connection, and the first negotiation counts.
         let _ = self.negotiated.set(negotiated);
         let _ = self.handle.set(Arc::downgrade(&session.handle));
     }
 
-    /// The way back to the server, once the session was handed out.
+    /// The means of reconnecting to the server, once the session was handed out.
     pub(crate) fn reconnection(&self) -> Option<&Arc<Reconnection>> {
         self.reconnection.get()
     }
 
     pub(crate) fn set_reconnection(&self, reconnection: Arc<Reconnection>) {
-        // It is set once, by what has opened the session.
+        // It is set once, by the function that has opened the session.
         let _ = self.reconnection.set(reconnection);
     }
 
@@ -411,13 +416,13 @@ impl SessionState {
         (meta, declared)
     }
 
-    /// The envelope of every request of the session, on which answers depend.
+    /// The envelope of every request of the session, on which responses depend.
     pub(crate) fn request_envelope(&self) -> Arc<str> {
         let envelope = self.negotiated().and_then(|it| it.envelope.clone());
         envelope.unwrap_or_else(|| self.revision().as_str().into())
     }
 
-    /// The run of the user's handler for a notification of the specification, where there is one.
+    /// The future of the user's handler for a notification of the specification, if there is one.
     pub(crate) fn notification_handler(
         &self,
         connection: &Arc<Connection>,
@@ -433,7 +438,7 @@ impl SessionState {
         handlers.begin(connection, method, params, &self.url_elicitations)
     }
 
-    /// Removes cached answers that a change has made wrong.
+    /// Removes cached responses that a change has invalidated.
     pub(crate) fn invalidate(&self, change: &Invalidation) {
         if matches!(change, Invalidation::Tools) {
             self.output_schemas.forget();
@@ -442,8 +447,9 @@ impl SessionState {
         self.client.response_cache().invalidate(&self.cache, change);
     }
 
-    /// Removes cached answers that may be wrong, after a gap in which changes that pass a filter were missed. What the tools
-    /// have promised stands until the server says that they have changed, or lists them again.
+    /// Removes cached responses that may be outdated, after a gap in which changes that pass a filter were missed. The
+    /// output schemas and the task support of tools stand until the server says that the tools have changed, or lists them
+    /// again.
     pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Invalidation::missed(filter) {
             let cache = self.client.response_cache();
@@ -451,7 +457,7 @@ impl SessionState {
         }
     }
 
-    /// Reads and filters a result before it is handed out. Legacy servers know nothing of headers.
+    /// Learns from a result, and filters it, before it is handed out. Headers matter to modern servers only.
     pub(crate) fn screen<T: 'static>(&self, result: &mut T) {
         let result: &mut dyn Any = result;
         let Some(page) = result.downcast_mut::<ListToolsResult>() else {
@@ -471,7 +477,7 @@ impl SessionState {
         }
     }
 
-    /// The context of a message of the server, or of a question within an answer.
+    /// The context of a message of the server, or of an input request within a result.
     pub(crate) fn context(
         &self,
         connection: &Arc<Connection>,

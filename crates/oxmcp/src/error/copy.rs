@@ -1,11 +1,11 @@
-//! Copies of an error: one for each of several callers, and one with another message.
+//! Copies of an error: for several callers, or with another message.
 
 use std::borrow::Cow;
 
 use super::{Error, Inner};
 
 impl Error {
-    /// The same error for one more who has to know, without what caused it.
+    /// Copies the error for another caller, without its source.
     pub(crate) fn copy(&self) -> Self {
         Self(Box::new(Inner {
             kind: self.0.kind,
@@ -19,7 +19,7 @@ impl Error {
         }))
     }
 
-    /// The same error in words that say more. This one is its cause.
+    /// Copies the error with a more detailed message. The original is the source of the copy.
     pub(crate) fn saying(self, message: impl Into<Cow<'static, str>>) -> Self {
         let mut other = self.copy();
         other.0.message = message.into();

@@ -1,25 +1,24 @@
-//! Errors of HTTP and of the network: their constructors and questions.
+//! Errors of HTTP and of the network: their constructors and accessors.
 
 use std::borrow::Cow;
 
 use super::{Error, Kind};
 
 impl Error {
-    /// The server could not be reached: nothing was sent, so that asking again can do no harm. For HTTP clients of your
-    /// own.
+    /// The server could not be reached: nothing was sent, so that a retry is safe. For custom HTTP clients.
     #[must_use]
     pub fn unreachable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Network { sent: false }, message)
     }
 
-    /// The connection failed on the way to the server or back: whether the server has done what it was asked is not
-    /// known. For HTTP clients of your own.
+    /// The connection failed before the response was received: the server may or may not have processed the request. For custom
+    /// HTTP clients.
     #[must_use]
     pub fn network(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Network { sent: true }, message)
     }
 
-    /// An HTTP answer that is no JSON-RPC message.
+    /// An HTTP response that is not a JSON-RPC message.
     #[cfg_attr(
         not(feature = "http-client"),
         expect(dead_code, reason = "who speaks HTTP says it")
@@ -28,14 +27,14 @@ impl Error {
         Self::new(Kind::Http, message).with_http_status(status)
     }
 
-    /// The same error with the status of the HTTP answer that it came with.
+    /// Adds the status of the HTTP response with which the error came.
     #[must_use]
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
         self
     }
 
-    /// The status of the HTTP answer that said so. `None` where there was none, or it was a good one.
+    /// The status of the HTTP response that reported the error. `None` if there was none, or if its status was a success.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -52,7 +51,7 @@ impl Error {
         self.0.http_status
     }
 
-    /// The same error with the challenges of the HTTP answer that it came with.
+    /// Adds the challenges of the HTTP response with which the error came.
     #[cfg_attr(
         not(feature = "http-client"),
         expect(dead_code, reason = "who speaks HTTP says it")
@@ -63,22 +62,22 @@ impl Error {
         self
     }
 
-    /// The header `WWW-Authenticate` of the HTTP answer that said so: what the server wants instead of the credentials that
-    /// it got. Several are one text, with commas between them.
+    /// The header `WWW-Authenticate` of the HTTP response that reported the error: the challenges by which the server asks for
+    /// other credentials. Several headers are joined by commas.
     #[must_use]
     pub fn www_authenticate(&self) -> Option<&str> {
         self.0.www_authenticate.as_deref()
     }
 
-    /// Whether a login did not come to a token, so that nothing was asked of the server, or it refused the token that it
-    /// wanted. The error that caused it is the [`AuthError`](crate::auth::AuthError), which says more.
+    /// Whether a login did not result in a token, so that the request was not sent, or the server refused the token that it had
+    /// asked for. The source of the error is the [`AuthError`](crate::auth::AuthError), which has the details.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn is_authorization(&self) -> bool {
         matches!(self.0.kind, Kind::Authorization { .. })
     }
 
-    /// Whether somebody has to log in, or to agree to more, and nobody could be asked: a web back end begins a login then
+    /// Whether a user must log in, or grant more scopes, and no user could be asked: a web back end then begins a login
     /// ([`Login::begin_after`](crate::http::Login::begin_after)).
     #[cfg(feature = "auth")]
     #[must_use]
@@ -91,13 +90,13 @@ impl Error {
         )
     }
 
-    /// Whether the server wants credentials, or other ones: it answered 401.
+    /// Whether the server requires credentials, or other ones: it answered 401.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.0.http_status == Some(401)
     }
 
-    /// The same error, where the HTTP answer that it came with says that nothing was done.
+    /// Sets whether the HTTP response with which the error came says that the request was not processed.
     #[cfg_attr(
         not(feature = "http-client"),
         expect(dead_code, reason = "who speaks HTTP says it")
@@ -108,10 +107,11 @@ impl Error {
         self
     }
 
-    /// Whether it is certain that the server has done nothing of what it was asked, so that asking again can do no harm: it could
-    /// not be reached, a login did not come to a token, or the HTTP answer says so, which is 401, 403, 404, 429, or 503 with
-    /// `Retry-After`. After 502 and 504, by which a balancer says that it got no answer, and after a connection that failed nobody
-    /// knows, and this is false; so it is for errors that have nothing to do with the way to the server.
+    /// Whether it is certain that the server has not processed the request, so that a retry is safe: the server could not be
+    /// reached, a login did not result in a token, or the HTTP response says so, by 401, 403, 404, 429, or 503 with
+    /// `Retry-After`. After 502 and 504, by which a load balancer reports that it got no response, and after a failed
+    /// connection this is not known, so the method returns false, as it does for errors that are unrelated to the way to the
+    /// server.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -133,8 +133,8 @@ impl Error {
         self.0.is_refused_unserved || self.0.kind == Kind::Network { sent: false }
     }
 
-    /// Whether the server could not be reached, or the connection failed before the answer was there. The session goes
-    /// on: [`is_closed`](Self::is_closed) is another thing. The server may have done what it was asked, unless
+    /// Whether the server could not be reached, or the connection failed before the response was received. The session
+    /// continues, in contrast to [`is_closed`](Self::is_closed). The server may have processed the request, unless
     /// [`is_unserved`](Self::is_unserved).
     #[must_use]
     pub fn is_network(&self) -> bool {

@@ -85,7 +85,7 @@ fn an_error_tells_the_era_or_nothing() {
     }
 }
 
-/// Errors of every kind, with what they mean.
+/// Errors of every kind, with the outcome of a probe that fails with them.
 fn of_every_kind(status: u16) -> [(Error, ProbeOutcome); 8] {
     [
         (Error::closed("no JSON-RPC"), ProbeOutcome::Legacy),

@@ -1,4 +1,4 @@
-//! [`Extension`], the builder of what one side does for an extension.
+//! [`Extension`], the builder of one side of an extension.
 
 #[cfg(feature = "server")]
 use std::time::Duration;
@@ -36,11 +36,11 @@ pub(super) const REVISION: &str = "revision";
 /// Whether a peer may declare a revision of an extension.
 type RevisionCheck = Arc<dyn Fn(Option<&str>) -> bool + Send + Sync>;
 
-/// What is done before a process ends, within a time.
+/// A hook that runs before the process ends, within the given time.
 #[cfg(feature = "server")]
 type ShutdownHook = Arc<dyn Fn(Duration) -> BoxFuture<()> + Send + Sync>;
 
-/// What an extension needs of its own side.
+/// A requirement of an extension on its own side.
 #[derive(Clone)]
 pub(super) enum Requirement {
     /// Another extension, by its identifier.
@@ -52,15 +52,14 @@ pub(super) enum Requirement {
 /// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
 /// [`Client::extension`](crate::Client::extension).
 ///
-/// The [module](crate::extension) has an example. What is wrong with an extension is reported when the server or client
-/// connects.
+/// The [module](crate::extension) has an example. Mistakes in an extension are reported when the server or client connects.
 #[derive(Clone)]
 pub struct Extension {
     pub(super) id: Arc<str>,
     pub(super) settings: JsonObject,
     pub(super) requires_client: bool,
     pub(super) methods: Vec<ServedMethod>,
-    /// The protocol's own methods that it serves, in the revisions that have them.
+    /// The protocol's own methods that the extension serves, in the revisions that have them.
     #[cfg(feature = "server")]
     pub(super) core_methods: Vec<ServedMethod>,
     pub(super) notifications: Vec<ServedNotification>,
@@ -72,29 +71,29 @@ pub struct Extension {
     pub(super) result_types: Vec<String>,
     pub(super) meta_keys: Vec<String>,
     pub(super) headers: Vec<MirroredHeader>,
-    /// What this side must have beside it.
+    /// The requirements on this side.
     pub(super) requirements: Vec<Requirement>,
-    /// The revisions of the extension that the peer may declare. `None` means the same as this side's.
+    /// Decides which revisions of the extension the peer may declare. `None` means only the revision of this side.
     pub(super) accepted: Option<RevisionCheck>,
-    /// The first revision of the protocol that has it as a part of its own.
+    /// The first revision of the protocol that contains the extension.
     pub(super) core_from: Option<Revision>,
-    /// What is done before the process ends.
+    /// The hook that runs before the process ends.
     #[cfg(feature = "server")]
     pub(super) on_shutdown: Option<ShutdownHook>,
-    /// What its code shares.
+    /// The state that the code of the extension shares.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
-    /// What a server does for it when it begins to serve, in a type of the server's.
+    /// The hook that runs when the server begins to serve, in a type of the server module.
     #[cfg(feature = "server")]
     pub(crate) on_serve: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
-    /// The first thing that is wrong with it.
+    /// The first mistake in the extension.
     pub(super) problem: Option<String>,
 }
 
 impl Extension {
-    /// An extension that does nothing yet but to be declared. Its identifier is that of a vendor, as a reversed domain name,
-    /// and a name: `com.example/clock`.
+    /// Creates an extension that is declared, and does nothing yet. The identifier consists of a vendor, as a reversed domain
+    /// name, and a name: `com.example/clock`.
     /// See [identifiers](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
@@ -133,8 +132,8 @@ impl Extension {
         }
     }
 
-    /// The settings that this side declares: an object, whose members the extension defines. The peer finds it in
-    /// the `extensions` of the capabilities.
+    /// Sets the settings that this side declares: an object, whose members the extension defines. The peer finds it in the
+    /// `extensions` of the capabilities.
     #[must_use]
     pub fn settings(mut self, settings: impl Serialize) -> Self {
         match serde_json::to_value(settings) {
@@ -149,11 +148,11 @@ impl Extension {
         self
     }
 
-    /// The revision of the extension that this side declares: the member `revision` of its settings. Without it the first
-    /// revision is meant, which has no name.
+    /// Sets the revision of the extension that this side declares: the member `revision` of its settings. Without it this side
+    /// declares the first revision, which has no name.
     ///
-    /// A peer that declares another revision than this side counts as one that has not declared the extension, unless
-    /// [`accepts_revision`](Self::accepts_revision) says otherwise.
+    /// A peer that declares a different revision counts as one that has not declared the extension, unless
+    /// [`accepts_revision`](Self::accepts_revision) accepts that revision.
     ///
     /// ```
     /// use oxmcp::Extension;
@@ -171,7 +170,8 @@ impl Extension {
         self
     }
 
-    /// Decides which revisions of the extension a peer may declare. `None` is the first one, which has no name.
+    /// Sets a function that decides which revisions of the extension a peer may declare. `None` is the first revision, which
+    /// has no name.
     #[must_use]
     pub fn accepts_revision(
         mut self,
@@ -181,12 +181,12 @@ impl Extension {
         self
     }
 
-    /// Says that this side must have another extension, too. The order in which they are added means nothing: it is checked
-    /// before anything is served or a connection is made, and [`Server::check`](crate::Server::check) names both where it is
-    /// missing. Where an extension is added to a server that serves already, its methods are refused with
-    /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR) until what it requires is there.
+    /// Requires that this side has another extension. They may be added in any order: the requirement is checked before
+    /// anything is served or a connection is made, and [`Server::check`](crate::Server::check) names both extensions if it is
+    /// not met. If an extension is added to a server that serves already, its methods are refused with
+    /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR) until its requirements are met.
     ///
-    /// What the peer must have is another matter: see [`requires_client`](Self::requires_client).
+    /// For requirements on the peer see [`requires_client`](Self::requires_client).
     #[must_use]
     pub fn requires(mut self, extension: impl Into<String>) -> Self {
         self.requirements
@@ -194,8 +194,8 @@ impl Extension {
         self
     }
 
-    /// Says that this side must declare a capability of the protocol, as [`requires`](Self::requires) does of an extension:
-    /// `tools`, or with a dot a part of one, `resources.subscribe`.
+    /// Requires that this side declares a capability of the protocol, as [`requires`](Self::requires) does for an extension:
+    /// `tools`, or a part of one after a dot, as in `resources.subscribe`.
     /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// ```
@@ -214,8 +214,9 @@ impl Extension {
         self
     }
 
-    /// Says that the protocol has taken over what the extension does: from this revision of the protocol on it is not declared,
-    /// and its methods and notifications are those of the older revisions, whatever their own ranges say.
+    /// Declares that the protocol contains the features of the extension from this revision of the protocol on. There the
+    /// extension is not declared, and its methods and notifications are neither served nor sent, even if their own ranges of
+    /// revisions include it.
     ///
     /// ```
     /// use oxmcp::{Extension, Revision};
@@ -235,8 +236,8 @@ impl Extension {
         self
     }
 
-    /// Sets what the code of an extension shares on a server, for what has no handler of its own to capture it, as a
-    /// [layer of a tool](crate::Tool::layer). It is found by
+    /// Sets a state that the code of the extension shares on a server, for code that cannot capture it in a handler, such as a
+    /// [layer of a tool](crate::Tool::layer). It is returned by
     /// [`RequestContext::extension_state`](crate::RequestContext::extension_state) and
     /// [`Server::extension_state`](crate::Server::extension_state).
     #[must_use]
@@ -245,10 +246,10 @@ impl Extension {
         self
     }
 
-    /// For servers: says what is to be done when the process shuts down, for what runs on without a request. It is called by
+    /// For servers: sets a hook that runs when the process shuts down, for work that goes on without a request. It is called by
     /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the endpoint that serves the server, and by
-    /// [`Server::run`](crate::Server::run) over standard input and output when its client is gone, in a task of its own, and is
-    /// waited for within [`Limits::drain`](crate::Limits::drain), which it is given.
+    /// [`Server::run`](crate::Server::run) over standard input and output when its client has disconnected. It runs in a task
+    /// of its own, and is awaited for at most [`Limits::drain`](crate::Limits::drain), which is passed to it.
     ///
     /// ```
     /// use oxmcp::Extension;
@@ -268,9 +269,9 @@ impl Extension {
         self
     }
 
-    /// Adds a middleware for what arrives. Its place is where the extension is added: inside the layers, and the extensions with
-    /// layers, that were added before it, and outside those that are added after it. So it is the application that decides the
-    /// order. See [`middleware`](crate::session::middleware).
+    /// Adds a middleware for incoming messages. Its position is that of the extension: inside the layers, and the extensions
+    /// with layers, that were added before it, and outside those that are added after it. So the application decides the order.
+    /// See [`middleware`](crate::session::middleware).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, middleware};
@@ -287,29 +288,28 @@ impl Extension {
         self
     }
 
-    /// Adds a middleware for what is sent, as [`layer`](Self::layer) does for what arrives.
+    /// Adds a middleware for outgoing messages, as [`layer`](Self::layer) does for incoming ones.
     #[must_use]
     pub fn outgoing_layer(mut self, layer: impl MiddlewareLayer) -> Self {
         self.outgoing.push(Arc::new(layer));
         self
     }
 
-    /// For servers: a client that has not declared the extension is refused its methods and its keys of subscriptions, with
-    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and what is missing, and a modern one is sent none of
-    /// its [notifications](Self::notifies). Without this it is up to the
-    /// handlers, which see what the client has declared in
-    /// [`client_capabilities`](crate::RequestContext::client_capabilities).
+    /// For servers: requires that clients declare the extension. A client that has not is refused its methods and its filter
+    /// keys, with [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and the missing extension, and a
+    /// modern one is sent none of its [notifications](Self::notifies). Without this the handlers decide, by the capabilities
+    /// that the client has declared ([`client_capabilities`](crate::RequestContext::client_capabilities)).
     #[must_use]
     pub fn requires_client(mut self) -> Self {
         self.requires_client = true;
         self
     }
 
-    /// Serves a method in these revisions; `..` means all. In others it does not exist. A method of the protocol itself
-    /// cannot be replaced.
+    /// Serves a method in these revisions; `..` means all. In other revisions it does not exist. A method of the protocol
+    /// itself cannot be replaced.
     ///
-    /// The handler is an async function of `(Params)` or `(RequestContext, Params)`, and returns the method's result, or
-    /// a `Result` of it. A client serves methods for legacy servers only: modern ones make no requests.
+    /// The handler is an async function of `(Params)` or `(RequestContext, Params)`, and returns the method's result, or a
+    /// `Result` of it. Methods that a client serves are only for legacy servers: modern ones make no requests.
     ///
     /// ```
     /// use oxmcp::{Extension, Revision};
@@ -339,8 +339,8 @@ impl Extension {
         self
     }
 
-    /// Serves a method of the protocol itself that servers need not have, in the revisions that have it: for what an extension
-    /// once was. Clients need not declare the extension there.
+    /// Serves a method of the protocol itself that is optional for servers, in the revisions that have it: for features that
+    /// are an extension in other revisions. Clients need not declare the extension there.
     #[cfg(feature = "server")]
     pub(crate) fn core_method<M: Method, Arguments>(
         mut self,
@@ -362,9 +362,9 @@ impl Extension {
         self
     }
 
-    /// Serves a method that is a function, in these revisions. Its params and its result are types of the function: the params
-    /// are validated against the schema of theirs, and a client that makes the request needs a [`Method`] of its own only
-    /// where it is written with this SDK.
+    /// Serves a method that is a function, in these revisions. The types of its params and its result are those of the
+    /// function, and the params are validated against their schema. A client needs a [`Method`] type for the request only if it
+    /// is written with this SDK.
     ///
     /// ```
     /// use oxmcp::{Extension, JsonSchema};
@@ -398,7 +398,7 @@ impl Extension {
         self
     }
 
-    /// A server's own method, of no extension that has a name.
+    /// Creates an extension without a name, for a custom method of a server.
     #[cfg(feature = "server")]
     pub(crate) fn of_method<Arguments: MethodArguments>(
         name: &'static str,
@@ -412,14 +412,14 @@ impl Extension {
         own.method_fn(name, .., handler)
     }
 
-    /// Whether it has a name, by which it is declared.
+    /// Whether the extension has a name, by which it is declared.
     pub(super) fn is_named(&self) -> bool {
         !self.id.is_empty()
     }
 
-    /// Takes a notification in these revisions; `..` means all. The handler is an async function as that of a
-    /// [`method`](Self::method) is, and returns nothing. The handlers of one session run one at a time, in the order in which
-    /// the peer sent what they take.
+    /// Handles a notification in these revisions; `..` means all. The handler is an async function with the same arguments as
+    /// that of a [`method`](Self::method), and returns nothing. The handlers of one session run one at a time, in the order in
+    /// which the peer sent the notifications.
     #[must_use]
     pub fn notification<N: Notification, Arguments>(
         mut self,
@@ -437,9 +437,9 @@ impl Extension {
         self
     }
 
-    /// Says that this side makes a request in these revisions. In others, and where the peer has not declared the
-    /// extension, it then fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent. A request that
-    /// no extension says anything of is sent in every revision.
+    /// Declares that this side makes a request in these revisions. In other revisions, and if the peer has not declared the
+    /// extension, the request fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent. A
+    /// request that no extension mentions is sent in every revision.
     #[must_use]
     pub fn calls<M: Method>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(M::NAME, &revisions);
@@ -450,9 +450,9 @@ impl Extension {
         self
     }
 
-    /// Says that this side sends a notification in these revisions, as [`calls`](Self::calls) does of a request. A client need
-    /// not have declared the extension to be notified, unless the server [requires it](Self::requires_client), and then in
-    /// 2026-07-28 and later only: clients of older revisions cannot declare extensions, and ignore what they do not know.
+    /// Declares that this side sends a notification in these revisions, as [`calls`](Self::calls) does for a request. A client
+    /// need not have declared the extension to be notified, unless the server [requires it](Self::requires_client), and then
+    /// only in 2026-07-28 and later: clients of older revisions cannot declare extensions, and ignore unknown notifications.
     #[must_use]
     pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(N::NAME, &revisions);
@@ -463,17 +463,18 @@ impl Extension {
         self
     }
 
-    /// A key for the filters of subscriptions. A server acknowledges it, whatever its value, and notifies subscribers with
-    /// [`Server::publish`](crate::Server::publish). A client's session subscribes to it, with the value `true`, for the handlers of
-    /// this extension's notifications; by hand, [`ClientSession::listen`](crate::ClientSession::listen) does it with any value.
+    /// Adds a key for subscription filters. A server acknowledges the key with any value, and notifies subscribers with
+    /// [`Server::publish`](crate::Server::publish). A client's session subscribes to it automatically, with the value `true`,
+    /// for the handlers of this extension's notifications; [`ClientSession::listen`](crate::ClientSession::listen) subscribes
+    /// to it with any value.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#notification-filter).
     #[must_use]
     pub fn listen_key(self, key: impl Into<String>) -> Self {
         self.listen_key_with(key, |_, asked| Some(asked))
     }
 
-    /// The same with a function that narrows what a client asks for to what it is granted, or to `None`: the server
-    /// acknowledges that.
+    /// Adds a key for subscription filters, with a function that reduces the requested value to the granted one, or to `None`.
+    /// The server acknowledges the granted value.
     ///
     /// ```
     /// use oxmcp::Extension;
@@ -499,10 +500,12 @@ impl Extension {
         self
     }
 
-    /// For servers of many nodes, which a [`Server::bus`](crate::Server::bus) connects: makes the params with which a node notifies
-    /// its subscriptions to a value, where another node has published something for that under the key. It looks the value up in what
-    /// the nodes share; `None` tells nothing. Nodes tell each other no more than that there is something new, so what changes often is
-    /// told with its newest state, and after messages of the bus were lost everything is that somebody has subscribed to.
+    /// For servers with several nodes, which a [`Server::bus`](crate::Server::bus) connects: sets the function that makes the
+    /// params of a notification when another node has published something for a value under the key. The node sends the
+    /// notification to its own subscriptions to the value. The function looks up the value in a store that the nodes share; if
+    /// it returns `None`, nothing is sent. Nodes tell each other only that there is something new. So after frequent changes
+    /// the notification has the newest state, and after messages of the bus were lost the function is called for all values
+    /// with a subscription.
     ///
     /// ```
     /// use oxmcp::{Extension, protocol::{JsonObject, Notification}};
@@ -536,10 +539,11 @@ impl Extension {
         self
     }
 
-    /// A `resultType` beside the protocol's own. A client accepts it for methods that have it in [`Method::RESULT_TYPES`], whose
-    /// result tells by it what came. Let that result hold its JSON as it came, and read it once its type is known: an enum that serde
-    /// tags cannot hold the structured content of a [`CallToolResult`](oxmcp_protocol::CallToolResult). A server answers with it by
-    /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only requests that declare the extension.
+    /// Adds a `resultType` to those of the protocol. A client accepts it for methods that have it in [`Method::RESULT_TYPES`],
+    /// whose result type tells the variants apart by it. That type should keep the JSON as it was received, and deserialize it
+    /// once `resultType` is known: an enum that serde tags cannot hold the structured content of a
+    /// [`CallToolResult`](oxmcp_protocol::CallToolResult). A server answers with it by
+    /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only if the request declares the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
     pub fn result_type(mut self, name: impl Into<String>) -> Self {
@@ -551,13 +555,13 @@ impl Extension {
         self
     }
 
-    /// A key of `_meta` that belongs to the extension, so that no other takes it. Handlers find its value in
+    /// Reserves a key of `_meta` for the extension, so that no other can have it. Handlers find its value in
     /// [`RequestContext::meta`](crate::RequestContext::meta).
     /// See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     #[must_use]
     pub fn meta_key(mut self, key: impl Into<String>) -> Self {
         let key = key.into();
-        // Extensions of the protocol's own makers have the protocol's prefix.
+        // Extensions of the protocol's own authors have the protocol's prefix.
         if !Meta::is_valid_key(&key)
             || Meta::is_reserved_key(&key) && !Meta::is_reserved_key(&self.id)
         {
@@ -569,8 +573,8 @@ impl Extension {
         self
     }
 
-    /// A header of HTTP that repeats a member of a method's params, for proxies that route requests without reading them; for
-    /// example the member `taskId` as `Mcp-Name`.
+    /// Adds an HTTP header that repeats a member of a method's params, for proxies that route requests without reading bodies;
+    /// for example the member `taskId` as `Mcp-Name`.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
     #[must_use]
     pub fn header<M: Method>(
@@ -599,18 +603,18 @@ impl Extension {
         self
     }
 
-    /// Its identifier.
+    /// The identifier of the extension.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The keys of `_meta` that belong to it.
+    /// The keys of `_meta` that belong to the extension.
     pub fn meta_keys(&self) -> impl Iterator<Item = &str> {
         self.meta_keys.iter().map(String::as_str)
     }
 
-    /// The headers of a method: each with the member of the params that it repeats.
+    /// The HTTP headers of a method, as pairs of the repeated member of the params and the header.
     pub fn headers_of<'a>(&'a self, method: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let headers = self.headers.iter().filter(move |it| it.method == method);
         headers.map(|it| (&*it.member, &*it.header))
@@ -624,7 +628,7 @@ impl Extension {
         revisions
     }
 
-    /// Adds its middleware inside that which is there.
+    /// Adds the middleware of the extension inside the layers that were added before.
     pub(crate) fn push_layers(&self, incoming: &mut Stack, outgoing: &mut Stack) {
         for layer in &self.incoming {
             incoming.push_shared(Arc::clone(layer));
@@ -634,7 +638,7 @@ impl Extension {
         }
     }
 
-    /// Leaves it the revisions that do not have it as a part of their own.
+    /// Removes the revisions that contain the extension.
     pub(super) fn cut_core(&mut self) {
         let Some(first) = self.core_from else { return };
         let core = Revision::within(&(first..));
@@ -645,13 +649,13 @@ impl Extension {
         }
     }
 
-    /// Whether a revision of the protocol has it as a part of its own.
+    /// Whether a revision of the protocol contains the extension.
     pub(super) fn is_core_in(&self, revision: Revision) -> bool {
         let core = self.core_from.map(|first| Revision::within(&(first..)));
         core.is_some_and(|core| core.contains(&revision))
     }
 
-    /// Keeps a problem, which is reported when a server or client connects. The first counts.
+    /// Records a problem, which is reported when a server or client connects. Only the first is kept.
     fn report(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }

@@ -1,4 +1,5 @@
-//! Methods that are functions: their params and results are types of the function, and need no type of their own.
+//! Methods that are functions: the types of params and result are those of the function, without a
+//! [`Method`](oxmcp_protocol::Method) type.
 
 use std::fmt;
 
@@ -27,11 +28,11 @@ use crate::{
     note = "`Params` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
 )]
 pub trait MethodArguments: Sized + Send + 'static {
-    /// The schema of the params, where they are looked at.
+    /// The schema of the params, if the handler takes them.
     #[doc(hidden)]
     fn schema() -> Option<Schema>;
 
-    /// Reads the params, which are valid.
+    /// Deserializes the params, which are valid.
     #[doc(hidden)]
     fn read(context: RequestContext, params: &str) -> serde_json::Result<Self>;
 }
@@ -80,19 +81,20 @@ where
     }
 }
 
-/// What the handler of a method that is a function returns: a `Result` whose value is written as a JSON object. What is written
-/// as `null`, as `()` is, becomes the empty object, and any other value is an internal error: results of methods are objects.
+/// The result of a handler of a method that is a function: a `Result` whose value is serialized as a JSON object. A value that
+/// is serialized as `null`, such as `()`, becomes the empty object, and any other value is an internal error, since results of
+/// methods are objects.
 #[diagnostic::on_unimplemented(
     message = "the handler of a method cannot return `{Self}`",
     label = "not a `Result` of something that serde can write",
     note = "return `oxmcp::Result<T>`, or a `Result` with any `std::error::Error`, where `T: serde::Serialize` is written as an object"
 )]
 pub trait IntoMethodResult {
-    /// What is written.
+    /// The type that is serialized.
     #[doc(hidden)]
     type Value: Serialize + Send + Sync;
 
-    /// Makes the result.
+    /// Converts to the result.
     #[doc(hidden)]
     fn into_method_result(self) -> Result<Self::Value>;
 }
@@ -105,14 +107,14 @@ impl<T: Serialize + Send + Sync, E: IntoError> IntoMethodResult for Result<T, E>
     }
 }
 
-/// A result that has been written.
+/// A result that has been serialized.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Answer(Box<RawValue>);
 
 impl Payload for Answer {}
 
-/// The result of a method, written as the object that it must be. Nothing is an object without members.
+/// Serializes the result of a method as an object. `null` becomes an object without members.
 fn object(name: &str, value: &impl Serialize) -> Result<Box<RawValue>> {
     let unfit = |why: &dyn fmt::Display| {
         Error::internal(format!("the result of {name} must be a JSON object: {why}"))
@@ -154,7 +156,7 @@ impl ServedMethod {
     }
 }
 
-/// The params without `_meta`, which is the protocol's, and in the context.
+/// The params without `_meta`, which belongs to the protocol and is in the context.
 fn own_params(name: &str, params: Text<'_>) -> Result<String> {
     must_be_object(name, params)?;
     if let Some(doubled) = params.doubled_name() {

@@ -1,4 +1,4 @@
-//! The handlers of an extension: what they may take and return, and how their types are erased.
+//! The handlers of an extension: their arguments and results, and the erasure of their types.
 
 use std::{fmt, sync::Arc};
 
@@ -31,7 +31,7 @@ use crate::{
     note = "`Params` are those of the method or the notification"
 )]
 pub trait ExtensionArguments<Params>: Sized + Send + 'static {
-    /// Reads the params.
+    /// Deserializes the params.
     #[doc(hidden)]
     fn read(context: RequestContext, params: &str) -> serde_json::Result<Self>;
 }
@@ -64,15 +64,15 @@ where
     }
 }
 
-/// What the handler of an extension's method may return: the method's result, or a `Result` of it with an
-/// [`Error`] or any other [`std::error::Error`].
+/// The result of a handler of an extension's method: the method's result, or a `Result` of it with an [`Error`] or any other
+/// [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "the handler of a method whose result is `{Answer}` cannot return `{Self}`",
     label = "neither `{Answer}` nor a `Result` of it",
     note = "return `{Answer}`, or a `Result<{Answer}, _>` with an error that is a `std::error::Error`"
 )]
 pub trait IntoAnswer<Answer> {
-    /// Makes the answer.
+    /// Converts to the result of the method.
     #[doc(hidden)]
     fn into_answer(self) -> Result<Answer>;
 }
@@ -89,15 +89,15 @@ impl<Answer, E: IntoError> IntoAnswer<Answer> for Result<Answer, E> {
     }
 }
 
-/// The handler of a method, with its type erased: it reads the params and begins.
+/// The handler of a method, with its type erased: it deserializes the params and starts the work.
 type MethodHandler =
     Arc<dyn Fn(RequestContext, Text<'_>) -> Result<BoxFuture<Result<Body>>> + Send + Sync>;
 
-/// The handler of a notification, with its type erased. `None` where the params cannot be read.
+/// The handler of a notification, with its type erased. `None` if the params cannot be read.
 type NotificationHandler =
     Arc<dyn Fn(RequestContext, Text<'_>) -> Option<BoxFuture<()>> + Send + Sync>;
 
-/// The part of a filter's value that is granted to the caller.
+/// A function that returns the part of a filter's value that is granted to the caller.
 pub(super) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Option<Value> + Send + Sync>;
 
 /// The name of a method or notification, and the revisions that have it.
@@ -112,7 +112,7 @@ impl VersionedName {
         self.name == name && self.revisions.contains(&revision)
     }
 
-    /// Whether a revision has both under the same name.
+    /// Whether a revision has both, under the same name.
     pub(super) fn clashes(&self, other: &Self) -> bool {
         let mut revisions = self.revisions.iter();
         revisions.any(|revision| other.is_in(self.name, *revision))
@@ -124,7 +124,7 @@ impl VersionedName {
 pub(crate) struct ServedMethod {
     pub(super) name: VersionedName,
     pub(super) handler: MethodHandler,
-    /// How fast the handler has been.
+    /// The record of how fast the handler has been.
     pub(super) inline: Arc<InlineExecution>,
 }
 
@@ -150,7 +150,7 @@ impl ServedMethod {
         Self::erased(M::NAME, revisions, handler)
     }
 
-    /// A method with a handler that reads its params itself.
+    /// A method with a handler that deserializes its params itself.
     pub(super) fn erased(
         name: &'static str,
         revisions: Vec<Revision>,
@@ -180,7 +180,7 @@ impl ServedMethod {
     }
 }
 
-/// Refuses params that are no object: an array would pass as an object's members in their order.
+/// Refuses params that are not an object: serde would read an array as the members of a struct in their order.
 pub(super) fn must_be_object(name: &str, params: Text<'_>) -> Result<()> {
     if params.is_object() {
         return Ok(());
@@ -192,7 +192,7 @@ pub(super) fn unfit(name: &str, why: &dyn fmt::Display) -> Error {
     Error::invalid_params(format!("the params of {name} do not fit: {why}"))
 }
 
-/// The result of a method, as the revision of the peer has it.
+/// Encodes the result of a method, in the form of the peer's revision.
 pub(super) fn encode(context: &RequestContext, mut answer: impl Payload) -> Result<Body> {
     let mut out = Vec::new();
     let server_info = context.parts().connection.role().server_info();
@@ -200,7 +200,7 @@ pub(super) fn encode(context: &RequestContext, mut answer: impl Payload) -> Resu
     Ok(Body::Json(into_text(out)?))
 }
 
-/// A notification that this side takes.
+/// A notification that this side handles.
 #[derive(Clone)]
 pub(super) struct ServedNotification {
     pub(super) name: VersionedName,
@@ -234,14 +234,14 @@ impl ServedNotification {
     }
 }
 
-/// A key in the filters of subscriptions.
+/// A key of subscription filters.
 #[derive(Clone)]
 pub(super) struct FilterKey {
     pub(super) key: String,
     pub(super) grant: Grant,
 }
 
-/// The notification of a node's own subscriptions of what another node has published under a key.
+/// The notification that a node sends to its own subscriptions when another node has published a value under a key.
 #[cfg(feature = "http-server")]
 #[derive(Clone)]
 pub(crate) struct Republished {
@@ -280,13 +280,13 @@ impl Republished {
         }
     }
 
-    /// The params for a value, where there is anything to tell.
+    /// The params for a value. `None` if nothing is to be sent.
     pub(crate) async fn params(&self, value: Value) -> Option<OrderedMap<RawJson>> {
         (self.params)(value).await
     }
 }
 
-/// A header of HTTP that repeats a member of a method's params.
+/// An HTTP header that repeats a member of a method's params.
 #[derive(Clone, Debug)]
 pub(super) struct MirroredHeader {
     pub(super) method: &'static str,

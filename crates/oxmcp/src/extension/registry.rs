@@ -1,4 +1,4 @@
-//! The extensions of a server or a client, and the notifications that are sent for them.
+//! Registry of the extensions of a server or a client, and the sending of their notifications.
 
 #[cfg(feature = "server")]
 use std::time::Duration;
@@ -31,11 +31,11 @@ use crate::{
 #[cfg(feature = "server")]
 use crate::{logged::Logged, session::panics};
 
-/// The extensions of a server or a client, which do not contradict each other nor the protocol.
+/// The extensions of a server or a client. They conflict neither with each other nor with the protocol.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
     pub(super) all: Vec<Arc<Extension>>,
-    /// Those that lack what they require, each with what that is.
+    /// The ids of the extensions with an unmet requirement, each with a description of it.
     pub(super) unmet: Vec<(Arc<str>, String)>,
 }
 
@@ -46,10 +46,10 @@ impl Extensions {
         unmet: Vec::new(),
     };
 
-    /// Adds an extension to those of one side, and returns it.
+    /// Adds an extension on one side, and returns it.
     ///
     /// # Errors
-    /// Says what is wrong with it. Then nothing of it was added.
+    /// The problem with the extension. Then nothing of it was added.
     pub(crate) fn add(&mut self, mut extension: Extension, side: Side) -> Result<Arc<Extension>> {
         extension.cut_core();
         let id = &extension.id;
@@ -68,7 +68,7 @@ impl Extensions {
         Ok(extension)
     }
 
-    /// The first name or key that another extension has, too.
+    /// Describes the first name or key that another extension also has.
     fn clash(&self, new: &Extension) -> Option<String> {
         for old in &self.all {
             let id = &old.id;
@@ -96,7 +96,7 @@ impl Extensions {
         None
     }
 
-    /// The `extensions` of the capabilities in a revision. `None` where there are none.
+    /// The `extensions` of the capabilities in a revision. `None` if there are none.
     pub(crate) fn declared(&self, revision: Revision) -> Option<JsonObject> {
         let declared = self.all.iter().filter(|it| it.is_named());
         let declared = declared.filter(|it| !it.is_core_in(revision));
@@ -105,10 +105,10 @@ impl Extensions {
         (!declared.is_empty()).then_some(declared)
     }
 
-    /// The method that is served under this name, by the rules of the request's revision.
+    /// The method with this name in the revision of the request.
     ///
     /// # Errors
-    /// Where there is none, or the client would have had to declare the extension.
+    /// If there is none, or the client should have declared the extension and has not.
     pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&ServedMethod> {
         for extension in &self.all {
             let mut served = extension.methods.iter();
@@ -120,14 +120,14 @@ impl Extensions {
         Err(Error::method_not_found(name))
     }
 
-    /// The protocol's own method of this name, where an extension serves it in a revision.
+    /// The protocol's own method of this name, if an extension serves it in a revision.
     #[cfg(feature = "server")]
     pub(crate) fn core_method(&self, name: &str, revision: Revision) -> Option<&ServedMethod> {
         let mut served = self.all.iter().flat_map(|it| &it.core_methods);
         served.find(|it| it.name.is_in(name, revision))
     }
 
-    /// What is done for each of them when the server begins to serve.
+    /// The hooks to run when the server begins to serve.
     #[cfg(feature = "server")]
     pub(crate) fn on_serve<T: Send + Sync + 'static>(&self) -> Vec<Arc<T>> {
         let met = self.all.iter().filter(|it| self.check_met(it).is_ok());
@@ -142,7 +142,7 @@ impl Extensions {
         served.any(|it| it.name.is_in(name, revision))
     }
 
-    /// The headers of HTTP that repeat members of a method's params: the member, and the header.
+    /// The HTTP headers that repeat members of a method's params: pairs of a member and a header.
     #[cfg(feature = "http-server")]
     pub(crate) fn headers_of<'a>(
         &'a self,
@@ -152,7 +152,7 @@ impl Extensions {
         extensions.flat_map(move |extension| extension.headers_of(method))
     }
 
-    /// The run of the handler for a notification. `None` where there is none.
+    /// Starts the handler of a notification. `None` if there is none.
     pub(crate) fn handle_notification(
         &self,
         cx: RequestContext,
@@ -170,10 +170,10 @@ impl Extensions {
         (served.handler)(cx, params)
     }
 
-    /// The keys of a filter that are granted. Unknown keys are left out.
+    /// The granted keys of a subscription filter. Unknown keys are left out.
     ///
     /// # Errors
-    /// Where the client would have had to declare the extension.
+    /// If the client should have declared the extension and has not.
     pub(crate) fn granted(&self, cx: &RequestContext, asked: JsonObject) -> Result<JsonObject> {
         let mut granted = JsonObject::new();
         for (key, value) in asked {
@@ -192,7 +192,7 @@ impl Extensions {
         Ok(granted)
     }
 
-    /// Does what is to be done before the process ends.
+    /// Runs the shutdown hooks, before the process ends.
     #[cfg(feature = "server")]
     pub(crate) async fn shut_down(&self, drain: Duration) {
         let hooks = self.all.iter().filter_map(|it| it.on_shutdown.as_ref());
@@ -202,13 +202,13 @@ impl Extensions {
         }
     }
 
-    /// Whether one of them has this key of filters.
+    /// Whether one of the extensions has this filter key.
     #[cfg(feature = "server")]
     pub(crate) fn has_listen_key(&self, key: &str) -> bool {
         self.key(key).is_some()
     }
 
-    /// How what is published under a key at one node is told at others.
+    /// The conversion of values that another node has published under a key to notifications.
     #[cfg(feature = "http-server")]
     pub(crate) fn republished(&self, key: &str) -> Option<&Republished> {
         let mut all = self.all.iter().flat_map(|extension| &extension.republished);
@@ -222,7 +222,7 @@ impl Extensions {
         })
     }
 
-    /// The keys that a client's session subscribes to by itself, at a server that has declared these extensions.
+    /// The filter keys that a client's session subscribes to by default, at a server that has declared these extensions.
     pub(crate) fn default_subscriptions(&self, declared: Option<&JsonObject>) -> JsonObject {
         let known = self.all.iter().filter(|it| it.is_declared(declared));
         let keys = known.flat_map(|extension| &extension.listen_keys);
@@ -230,29 +230,30 @@ impl Extensions {
             .collect()
     }
 
-    /// Whether there are keys that a client's session subscribes to, where the server has declared their extensions.
+    /// Whether there are filter keys that a client's session subscribes to by default, if the server has declared their
+    /// extensions.
     pub(crate) fn has_listen_keys(&self) -> bool {
         let mut declared = self.all.iter().filter(|it| it.is_named());
         declared.any(|it| !it.listen_keys.is_empty())
     }
 
-    /// The headers that repeat members of params, each with its method and member.
+    /// The HTTP headers that repeat members of params: triples of a method, a member and a header.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String, String)> {
         let headers = self.all.iter().flat_map(|extension| &extension.headers);
         let headers = headers.map(|it| (it.method, it.member.clone(), it.header.clone()));
         headers.collect()
     }
 
-    /// Whether a key of `_meta` belongs to one of them.
+    /// Whether a key of `_meta` belongs to one of the extensions.
     pub(crate) fn has_meta_key(&self, key: &str) -> bool {
         let mut keys = self.all.iter().flat_map(|extension| extension.meta_keys());
         keys.any(|it| it == key)
     }
 
-    /// Refuses a result of a type to a request that does not declare the extension that has it.
+    /// Checks that the request declares the extension that has a result type.
     ///
     /// # Errors
-    /// What the client has to declare; and where no extension has the type, or the revision has no types of results.
+    /// The extension that the client has to declare. Also if no extension has the type, or the revision has no result types.
     #[cfg(feature = "server")]
     pub(crate) fn check_result_type(&self, cx: &RequestContext, name: &str) -> Result<()> {
         let has_type = |it: &&Arc<Extension>| it.result_types.iter().any(|own| own == name);
@@ -278,10 +279,11 @@ impl Extensions {
         types.any(|it| it == name)
     }
 
-    /// Whether a message may be sent to a peer that has declared this. `table` are those of the protocol itself.
+    /// Checks that a message may be sent to a peer that has declared these extensions. `table` lists the messages of the
+    /// protocol itself.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`], where the revision does not have it or the peer does not know the extension.
+    /// [`Error::is_unsupported`] if the revision does not have the message or the peer does not know the extension.
     pub(crate) fn may_send(
         &self,
         table: &'static [Row],
@@ -293,8 +295,9 @@ impl Extensions {
         sender.map_or(Ok(()), |extension| extension.expect(declared, name))
     }
 
-    /// Whether a notification may be sent to a client that has declared this. A client ignores what it does not know, and before
-    /// 2026-07-28 it could not declare anything: so it has to where the extension requires it, and in no older revision.
+    /// Checks that a notification may be sent to a client that has declared these extensions. Clients ignore unknown
+    /// notifications, and before 2026-07-28 they could not declare extensions. So a declaration is needed only if the extension
+    /// requires it, and only in modern revisions.
     ///
     /// # Errors
     /// As [`may_send`](Self::may_send).
@@ -310,14 +313,14 @@ impl Extensions {
         demanding.map_or(Ok(()), |extension| extension.expect(declared, name))
     }
 
-    /// Whether a revision has a notification that is sent to clients; one that no extension says anything of is in all.
+    /// Whether a revision has a notification that is sent to clients; a notification that no extension mentions is in every
+    /// revision.
     #[cfg(feature = "server")]
     pub(crate) fn has_notification(&self, name: &str, revision: Revision) -> bool {
         self.sender(&[], name, revision).is_ok()
     }
 
-    /// The extension that sends a message, in a revision. `None` where no extension says anything of it, or the revision has it
-    /// by itself.
+    /// The extension that sends a message, in a revision. `None` if no extension mentions it, or if the revision itself has it.
     fn sender(
         &self,
         table: &'static [Row],
@@ -352,13 +355,13 @@ impl Extension {
         served.chain(self.notifications.iter().map(|it| &it.name))
     }
 
-    /// The keys that no other extension may have.
+    /// The keys that belong to this extension only.
     fn keys(&self) -> Vec<&str> {
         let listen = self.listen_keys.iter().map(|row| &*row.key);
         listen.chain(self.meta_keys()).collect()
     }
 
-    /// Refuses a client that has not declared an extension that requires it.
+    /// If the extension requires it, checks that the client has declared the extension.
     fn check(&self, cx: &RequestContext) -> Result<()> {
         if self.requires_client {
             return self.expect_declared(cx);
@@ -366,7 +369,7 @@ impl Extension {
         Ok(())
     }
 
-    /// Refuses a client that has not declared the extension.
+    /// Checks that the client has declared the extension.
     pub(super) fn expect_declared(&self, cx: &RequestContext) -> Result<()> {
         let declared = cx.client_capabilities().extensions.as_ref();
         if self.is_declared(declared) {
@@ -393,7 +396,7 @@ impl Extension {
     }
 }
 
-/// The first name or key of the protocol itself that the extension would replace.
+/// Describes the first name or key of the protocol itself that the extension would replace.
 fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
     let tables = match side {
         Side::Server => [method::REQUESTS_TO_SERVER, method::NOTIFICATIONS_TO_SERVER],
@@ -421,10 +424,10 @@ fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
     ))
 }
 
-/// The params of a notification as an object, to be sent to several peers, each with a `_meta` of its own.
+/// The params of a notification as an object, for sending it to several peers with different `_meta`.
 ///
 /// # Errors
-/// Where the notification is the protocol's own, or its params are no object.
+/// If the notification is the protocol's own, or its params are not an object.
 pub(crate) fn notification_params<N: Notification>(
     params: impl Serialize,
 ) -> Result<OrderedMap<RawJson>> {
@@ -441,7 +444,7 @@ pub(crate) fn notification_params<N: Notification>(
             "{name} is the protocol's own, and is sent by what it tells of; this sends notifications of extensions"
         )));
     }
-    // Its members stay as they are written: a result of the same type is written so, too.
+    // The members keep their serialized form, as those of a result of the same type do.
     let written = RawJson::new(&params).ok();
     let members = written.and_then(|written| match written.get() {
         "null" => Some(OrderedMap::new()),
@@ -452,7 +455,7 @@ pub(crate) fn notification_params<N: Notification>(
 
 /// Sends a notification of an extension.
 ///
-/// Cancel safe: dropped while it waits for room, nothing has been sent.
+/// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
 pub(crate) async fn send_notification(
     connection: &Arc<Connection>,
     name: &'static str,

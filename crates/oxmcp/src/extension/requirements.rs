@@ -1,4 +1,4 @@
-//! The requirements of extensions: what one side must have beside one of them, and which revisions of it a peer may declare.
+//! The requirements of extensions on their own side, and the revisions of an extension that a peer may declare.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Extensions {
-    /// Looks for what the extensions of one side require and it does not have. `capabilities` are those that it declares.
+    /// Records the requirements that are not met. `capabilities` are those that this side declares.
     pub(crate) fn note_unmet(&mut self, capabilities: &impl Serialize) {
         self.unmet.clear();
         if self.all.iter().all(|it| it.requirements.is_empty()) {
@@ -37,17 +37,17 @@ impl Extensions {
         self.unmet = unmet;
     }
 
-    /// What the code of an extension shares. `None` where there is no such extension, or it shares another type.
+    /// The [state](Extension::state) of an extension. `None` if there is no such extension, or its state is of another type.
     #[cfg(feature = "server")]
     pub(crate) fn state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         let extension = self.all.iter().find(|it| *it.id == *id)?;
         Arc::clone(extension.state.as_ref()?).downcast().ok()
     }
 
-    /// Refuses a request that does not declare an extension.
+    /// Checks that the request declares an extension.
     ///
     /// # Errors
-    /// What the client has to declare; and where this side has no such extension.
+    /// The extension that the client has to declare. Also if this side has no such extension.
     #[cfg(feature = "server")]
     pub(crate) fn expect(&self, cx: &RequestContext, id: &str) -> Result<()> {
         let Some(extension) = self.all.iter().find(|it| *it.id == *id) else {
@@ -61,7 +61,7 @@ impl Extensions {
         self.all.iter().any(|it| *it.id == *id)
     }
 
-    /// What is missing, in words.
+    /// Describes the requirement if it is not met.
     fn lacks(&self, requirement: &Requirement, capabilities: &Value) -> Option<String> {
         match requirement {
             Requirement::Extension(id) => {
@@ -79,20 +79,20 @@ impl Extensions {
         }
     }
 
-    /// Refuses a side that lacks what one of its extensions requires.
+    /// Checks that the requirements of all extensions are met.
     ///
     /// # Errors
-    /// The first thing that is missing, and the extension that requires it.
+    /// The first unmet requirement, and the extension that has it.
     pub(crate) fn check_requirements(&self) -> Result<()> {
         let mut unmet = self.unmet.iter();
         let problem = unmet.next().map(|(_, problem)| problem.clone());
         problem.map_or(Ok(()), |problem| Err(Error::misuse(problem)))
     }
 
-    /// Refuses to run the handlers of an extension that lacks what it requires.
+    /// Checks that the requirements of an extension are met, before its handlers run.
     ///
     /// # Errors
-    /// What is missing, as an internal error.
+    /// The unmet requirement, as an internal error.
     pub(super) fn check_met(&self, extension: &Extension) -> Result<()> {
         let mut unmet = self.unmet.iter();
         let problem = unmet.find(|(id, _)| *id == extension.id);
@@ -101,7 +101,7 @@ impl Extensions {
 }
 
 impl Extension {
-    /// Whether a peer has declared it, in a revision that this side knows.
+    /// Whether a peer has declared the extension, in a revision of it that this side knows.
     pub(super) fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
         let settings = declared.and_then(|declared| declared.get(&*self.id));
         settings.is_some_and(|settings| match settings.get(REVISION) {
@@ -117,7 +117,7 @@ impl Extension {
         }
     }
 
-    /// What a peer that is refused has to declare.
+    /// The settings that a refused peer has to declare.
     pub(super) fn required_settings(&self) -> JsonObject {
         let named = self.settings.get(REVISION);
         let named = named.map(|it| (REVISION.to_owned(), it.clone()));

@@ -1,4 +1,4 @@
-//! Cluster: what the nodes of a server share, given as one.
+//! Cluster: the state that the nodes of a server share, as one trait.
 
 use std::{
     future::Future,
@@ -21,34 +21,34 @@ use crate::{
     tasks::{TaskStore, Tasks, store::AnyTaskStore},
 };
 
-/// All that the nodes of a server share, for [`StreamableHttp::cluster`](super::StreamableHttp::cluster): sessions, events of streams,
-/// tasks, a bus between them, and keys. Clones are handles to the same.
+/// The state that the nodes of a server share, for [`StreamableHttp::cluster`](super::StreamableHttp::cluster): sessions, events of
+/// streams, tasks, a bus between the nodes, and keys. Clones are handles to the same cluster.
 ///
-/// The crates `oxmcp-redis` and `oxmcp-sqlite` have one each: for many nodes, and for one that restarts.
+/// The crates `oxmcp-redis` and `oxmcp-sqlite` each have an implementation: for many nodes, and for one node that restarts.
 ///
-/// # Writing one
-/// Each of its traits has a contract in [`testing`](crate::testing) to hold it against. Where sessions, events, tasks and the bus are in
-/// different places, a type that passes each call on to the right one is a cluster, too.
+/// # Implementing a cluster
+/// Each supertrait has a contract in [`testing`](crate::testing) to check the implementation against. If sessions, events, tasks
+/// and the bus are in different places, a type that passes each call on to the right place is a cluster, too.
 pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
-    /// The keys that all nodes have, and that are never in a store which others can read. They seal what travels with clients, and are
-    /// to seal what is kept. Without any an endpoint does not start.
+    /// The keys that all nodes have, and that are never in a store which others can read. They seal data that clients hold, and are
+    /// meant to seal stored data. An endpoint does not start without keys.
     fn shared_keys(&self) -> SharedKeys;
 
-    /// The same for the server of this name, where several servers can be in one place. By default it is this one.
+    /// The cluster for the server with this name, if several servers can share a store. By default it is this cluster.
     #[must_use]
     fn for_server(self, name: &str) -> Self {
         let _ = name;
         self
     }
 
-    /// Tells the other nodes something of this one that all should have in common, by its name, for a day. Returns what the
-    /// last one to do so has told, where it is something else.
+    /// Publishes a setting of this node that all nodes should have in common, by its name, for a day. Returns the value that the
+    /// node that last published it has given, if that value differs.
     ///
     /// # Errors
-    /// Where the others cannot be told.
+    /// If the setting cannot be published.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the others may be told or not.
+    /// If the future is dropped before it returns, the setting may have been published or not.
     fn compare(
         &self,
         fact: &str,
@@ -56,7 +56,7 @@ pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
     ) -> impl Future<Output = Result<Option<String>>> + Send;
 }
 
-/// A cluster as an endpoint has it.
+/// A cluster with its type erased, as endpoints hold it.
 pub(super) struct AnyCluster {
     keys: SharedKeys,
     tasks: Arc<dyn AnyTaskStore>,
@@ -75,7 +75,7 @@ pub(super) struct Parts {
 }
 
 impl AnyCluster {
-    /// The parts of a cluster, for the server of this name, if it is known.
+    /// Splits a cluster into its parts, for the server with this name, if the name is known.
     pub(super) fn new(cluster: impl Cluster, server: Option<&str>) -> (Arc<Self>, Parts) {
         let cluster = match server {
             Some(name) => cluster.for_server(name),
@@ -107,14 +107,14 @@ impl AnyCluster {
         &self.tasks
     }
 
-    /// Gives a server the keys and the store of tasks, unless it has its own.
+    /// Gives a server the keys and the store of tasks, unless the server has its own.
     pub(super) fn join(&self, server: &Server) {
         server.share_keys(&self.keys);
         Tasks::share(server, &self.tasks);
     }
 
     /// # Errors
-    /// Where there are no keys.
+    /// If the cluster has no keys.
     pub(super) fn check(&self) -> Result<()> {
         if !self.keys.is_empty() {
             return Ok(());
@@ -130,7 +130,7 @@ impl AnyCluster {
         !self.has_compared.load(Ordering::Relaxed)
     }
 
-    /// Compares, once, what this node and the others should have in common: the log says what differs.
+    /// Compares, once, the settings that all nodes should have in common, and logs those that differ.
     pub(super) async fn compare(&self, facts: impl IntoIterator<Item = (&'static str, String)>) {
         if self.has_compared.swap(true, Ordering::Relaxed) {
             return;

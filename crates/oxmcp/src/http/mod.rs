@@ -1,33 +1,33 @@
-//! MCP over HTTP: the endpoint that serves every revision under one URL, and the client's way to any such URL.
+//! MCP over HTTP: the endpoint that serves every revision under one URL, and the client transport for such URLs.
 //!
 //! | | feature | |
 //! |---|---|---|
 //! | [`StreamableHttp`] | `http-server` | a server behind a URL: a tower service, or `serve(addr)` |
-//! | [`StreamableSession`] | `http-server` | one session of it, for those who route requests themselves |
-//! | [`LegacySse`] | `http-server` | the same for clients that know no transport but that of 2024-11-05 |
-//! | [`SseTransport`] | `http-server` | one session of it, for those who route requests themselves |
-//! | [`Cluster`] | `http-server` | what the nodes of a server share: sessions, events, tasks, a bus and keys |
+//! | [`StreamableSession`] | `http-server` | one session of Streamable HTTP, for programs that route requests themselves |
+//! | [`LegacySse`] | `http-server` | a server behind a URL for clients that support only the transport of 2024-11-05 |
+//! | [`SseTransport`] | `http-server` | one session of that transport, for programs that route requests themselves |
+//! | [`Cluster`] | `http-server` | the state that the nodes of a server share: sessions, events, tasks, a bus and keys |
 //! | [`Serving`] | `http-server` | an address that is served |
-//! | [`HealthCheck`] | `http-server` | whether an endpoint lives, and is ready: services to mount |
-//! | [`Principal`] | `http-server` | who makes a request, as the middleware in front has found out |
-//! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, and what tells clients where to get them |
+//! | [`HealthCheck`] | `http-server` | the liveness and readiness checks of an endpoint, as services to mount |
+//! | [`Principal`] | `http-server` | the authenticated caller of a request |
+//! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, with metadata for clients |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
-//! | [`Reconnect`] | `http-client` | its retries, and the resumption of its streams |
-//! | [`Login`] | `auth` | how a client logs in to a server that wants it to |
-//! | [`LoginAttempt`], [`StoredLogin`] | `auth` | a login that a web back end has begun, and one that is stored |
-//! | [`TokenStore`] | `auth` | where the credentials of logins are kept: [`MemoryTokenStore`], [`FileTokenStore`], and with `keyring` `KeyringTokenStore` |
-//! | [`Authorizer`] | `auth` | what authorizes requests, for tokens of your own |
-//! | [`HttpClient`] | `http-client` | an HTTP client of your own to reach it with |
+//! | [`Reconnect`] | `http-client` | the retries of a client, and the resumption of its streams |
+//! | [`Login`] | `auth` | the login of a client to a server that demands access tokens |
+//! | [`LoginAttempt`], [`StoredLogin`] | `auth` | a login that a web back end has begun, and a stored login |
+//! | [`TokenStore`] | `auth` | storage of logins: [`MemoryTokenStore`], [`FileTokenStore`], `KeyringTokenStore` (`keyring`) |
+//! | [`Authorizer`] | `auth` | authorization of requests with tokens of your own |
+//! | [`HttpClient`] | `http-client` | an HTTP client of your own, in place of the default one |
 //!
 //! See [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
 
-// The files of this room:
+// The modules of this directory:
 //
 // | `protection` | access tokens that an endpoint demands |
 // | `server` | the endpoint, its sessions, and addresses that are served |
 // | `client` | the exchanges with an endpoint, and the HTTP client |
-// | `cluster` | what the nodes of a server share, as one |
-// | `names` | header names that both sides look up |
+// | `cluster` | the state that the nodes of a server share |
+// | `names` | names of the headers that client and server look up |
 
 #[cfg(feature = "http-client")]
 mod client;

@@ -1,4 +1,4 @@
-//! The names of headers that are looked up, as the crate http has them.
+//! The names of the headers that are looked up, as types of the crate `http`.
 
 use http::HeaderName;
 use oxmcp_protocol::http_headers::names;

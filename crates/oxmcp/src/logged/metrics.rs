@@ -1,18 +1,18 @@
-//! Metrics, as events of `tracing` whose fields name an instrument each: `counter.…`, `monotonic_counter.…`, `histogram.…` and
-//! `gauge.…`, which layers for OpenTelemetry know.
+//! Metrics, as events of `tracing` whose fields each name an instrument: `counter.…`, `monotonic_counter.…`, `histogram.…` and
+//! `gauge.…`, which layers for OpenTelemetry recognise.
 
 #[cfg(feature = "http-server")]
 use std::time::Duration;
 
-/// The target of the events, which programs switch on by it.
+/// The target of the events, by which programs enable them.
 const TARGET: &str = "oxmcp::metrics";
 
-/// More sessions are open than before, or fewer.
+/// Records a change of the number of open sessions.
 pub(crate) fn sessions(change: i64) {
     tracing::trace!(target: TARGET, { counter.oxmcp.server.sessions = change }, "sessions");
 }
 
-/// A stream of events over HTTP, which is open for as long as this lives.
+/// An open event stream over HTTP, which is counted as long as this value exists.
 #[cfg(feature = "http-server")]
 #[derive(Debug)]
 pub(crate) struct OpenStream(());
@@ -37,7 +37,7 @@ fn streams(change: i64) {
     tracing::trace!(target: TARGET, { counter.oxmcp.server.streams = change }, "streams");
 }
 
-/// A store was asked, and has answered or failed after so long.
+/// Records the duration of a call of a store, and its error.
 #[cfg(feature = "http-server")]
 pub(crate) fn store_asked(store: &str, took: Duration, error: Option<&str>) {
     tracing::trace!(
@@ -51,7 +51,7 @@ pub(crate) fn store_asked(store: &str, took: Duration, error: Option<&str>) {
     );
 }
 
-/// A store answers, or does not any more.
+/// Records whether a store answers.
 #[cfg(feature = "http-server")]
 pub(crate) fn store_answers(store: &str, answers: bool) {
     tracing::trace!(
@@ -61,7 +61,7 @@ pub(crate) fn store_answers(store: &str, answers: bool) {
     );
 }
 
-/// Messages of a bus may have been lost.
+/// Records that messages of a bus may have been lost.
 #[cfg(feature = "http-server")]
 pub(crate) fn bus_gap() {
     tracing::trace!(target: TARGET, { monotonic_counter.oxmcp.bus.gaps = 1_u64 }, "gap");

@@ -1,4 +1,4 @@
-//! Features and settings of a server at one moment, and what they make it say of itself.
+//! Features and settings of a server, and the results of `initialize` and `server/discover` that follow from them.
 
 use std::{
     collections::BTreeSet,
@@ -48,15 +48,15 @@ use crate::{
     sync::Mutex,
 };
 
-/// The default for the entries of a page of a list. Few servers have more, so that most clients get all at once.
+/// The default number of entries on a page of a list. Few servers have more, so that most clients get the whole list at once.
 pub(crate) const PAGE_SIZE: usize = 1000;
 
-/// Everything that a server is made of. It is immutable; a change makes a new one, so that a request is served by one state
-/// and needs no lock.
+/// The features and settings of a server. They are immutable once they are served: a change makes a new state, so that a
+/// request is served by one state and needs no lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Features {
     pub(crate) info: Implementation,
-    /// `info` as JSON, which results are stamped with.
+    /// `info` as JSON, which is added to results.
     pub(crate) info_json: Arc<str>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
@@ -69,15 +69,15 @@ pub(crate) struct Features {
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
     /// Whether an argument can be completed. A capability that was declared stays.
     pub(crate) has_completions: bool,
-    /// What is wrong with the `_meta` of a feature or with what an extension requires, where something is.
+    /// The first problem with the `_meta` of a feature or the requirements of an extension; `None` if there is none.
     problem: Option<Box<str>>,
     pub(crate) extensions: Extensions,
-    /// What the server declares beside all that the protocol knows of.
+    /// The experimental capabilities: those that the protocol does not define.
     pub(crate) experimental: JsonObject,
-    /// Whether clients are told that lists change.
+    /// Whether clients are notified when lists change.
     pub(crate) tells_list_changes: bool,
     pub(crate) on_initialized: Option<SessionHook>,
-    /// `None` where the server does not log to clients.
+    /// `None` if the server does not log to clients.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
     /// The cache hint of the answer to `server/discover`.
@@ -90,24 +90,24 @@ pub(crate) struct Features {
     pub(crate) on_roots_changed: Option<SessionHook>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
-    /// The answers to `initialize` and `server/discover`, which hold for this state alone.
+    /// The cached results of `initialize` and `server/discover`, which are valid for this state only.
     handshakes: Arc<HandshakeCache>,
 }
 
-/// What `initialize` has agreed on.
+/// The outcome of `initialize`: the client and the announced list changes.
 #[derive(Debug)]
 pub(crate) struct Negotiated {
     pub(crate) peer: Arc<Peer>,
     /// The list changes that were announced to the client.
     pub(crate) list_changes: Topics,
-    /// How much memory is kept of what the client has said of itself.
+    /// The memory that the stored information about the client takes, in bytes.
     #[cfg(feature = "http-server")]
     pub(crate) client_bytes: usize,
 }
 
 #[cfg(feature = "http-server")]
 impl Negotiated {
-    /// With a client of which nothing is known but the revision.
+    /// A negotiation with a client of which only the revision is known.
     pub(in crate::server) fn unknown(revision: Revision) -> Arc<Self> {
         let peer = Peer {
             revision,
@@ -121,7 +121,7 @@ impl Negotiated {
         })
     }
 
-    /// The same with a client that cannot be asked anything.
+    /// The same negotiation with a client that has no capabilities, so that it cannot be asked anything.
     pub(in crate::server) fn without_capabilities(&self) -> Arc<Self> {
         let peer = Peer {
             revision: self.peer.revision,
@@ -136,18 +136,18 @@ impl Negotiated {
     }
 }
 
-/// Clients that say the same of themselves are answered the same, so that it is encoded once.
+/// Cache of handshake results: clients that describe themselves alike get the same result, which is encoded once.
 #[derive(Debug, Default)]
 struct HandshakeCache {
-    /// By the params of `initialize`.
+    /// The results of `initialize`, by its params.
     initialized: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
-    /// The same for clients that authentication has identified.
+    /// The results of `initialize` for clients that authentication has identified, by its params.
     identified: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
-    /// For the first revision that was asked for, which is that of most clients.
+    /// The result of `server/discover` for the first revision that was requested, which is the revision of most clients.
     discovered: OnceLock<(Revision, Line)>,
 }
 
-/// A kind of features, which has a registry of its own.
+/// A kind of feature, which has its own registry.
 pub(crate) trait Registered: Feature {
     fn registry(features: &Features) -> &Registry<Self>;
 
@@ -207,14 +207,14 @@ impl Features {
         }
     }
 
-    /// Brings what is derived up to date.
+    /// Updates everything that is derived from other fields.
     pub(crate) fn refresh(&mut self) {
         self.info_json = to_json(&self.info);
         self.handshakes = Arc::default();
         self.tools.refresh();
         self.prompts.refresh();
         if self.resources.is_declared() || self.templates.is_declared() {
-            // They are one capability.
+            // Resources and templates are one capability.
             self.resources.declare();
             self.templates.declare();
         }
@@ -230,10 +230,10 @@ impl Features {
         self.problem = checked.err().map(|error| error.message().into());
     }
 
-    /// Refuses tools whose extension is missing.
+    /// Checks that the extensions that tools require were added.
     ///
     /// # Errors
-    /// The first of them, and the extension.
+    /// The first tool whose extension is missing, with the extension.
     fn check_tools(&self) -> Result<()> {
         for tool in self.tools.after(None) {
             let mut requires = tool.requires().iter();
@@ -245,7 +245,7 @@ impl Features {
         Ok(())
     }
 
-    /// Refuses a draft that cannot be served.
+    /// Checks that a draft can be served.
     ///
     /// # Errors
     /// The first problem.
@@ -255,7 +255,7 @@ impl Features {
         draft.check()
     }
 
-    /// Refuses what cannot be served, as it was found when it changed last.
+    /// Checks that the features can be served; the problem was found by the last [`refresh`](Self::refresh).
     ///
     /// # Errors
     /// The first problem.
@@ -264,10 +264,10 @@ impl Features {
         problem.map_or(Ok(()), |problem| Err(Error::misuse(problem.to_owned())))
     }
 
-    /// Refuses features whose `_meta` has keys that are not for them to set.
+    /// Checks that the `_meta` of features has no keys that features must not set.
     ///
     /// # Errors
-    /// The first such feature.
+    /// The first feature with such a key.
     pub(super) fn check_metadata(&self) -> Result<()> {
         self.check_metadata_of(self.tools.after(None))?;
         self.check_metadata_of(self.prompts.after(None))?;
@@ -275,7 +275,8 @@ impl Features {
         self.check_metadata_of(self.templates.after(None))
     }
 
-    /// The same for features of one kind. It is not for each to know which keys are allowed: the extensions bring their own.
+    /// The same check for features of one kind. A feature does not know the allowed keys itself, since extensions add their
+    /// own.
     pub(super) fn check_metadata_of<'a, T: Feature>(
         &self,
         features: impl IntoIterator<Item = &'a Arc<T>>,
@@ -291,7 +292,7 @@ impl Features {
         Ok(())
     }
 
-    /// The capabilities of what was registered, and no others, in a revision.
+    /// The capabilities of the registered features in a revision, and no others.
     pub(crate) fn capabilities(&self, revision: Revision) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::default();
         if self.tools.is_declared() {
@@ -330,17 +331,17 @@ impl Features {
         capabilities
     }
 
-    /// Whether calls of tools can run as tasks because a client asks for it: in 2025-11-25, with the extension.
+    /// Whether clients can ask that calls of tools run as tasks: in 2025-11-25, if the tasks extension was added.
     pub(super) fn has_core_tasks(&self, revision: Revision) -> bool {
         let name = method::GetTask::NAME;
         self.extensions.core_method(name, revision).is_some()
     }
 
-    /// What is agreed on with a client that sends these params with `initialize`, and the result. The client `is_identified`
-    /// where authentication has established who it is.
+    /// The negotiation with a client that sends these params with `initialize`, and the encoded result. `is_identified` says
+    /// whether authentication has identified the client.
     ///
     /// # Errors
-    /// Where the params do not fit, or no revision does.
+    /// If the params are not valid, or the server serves no legacy revision.
     pub(super) fn initialize(
         &self,
         params: Text<'_>,
@@ -362,11 +363,11 @@ impl Features {
         )
     }
 
-    /// Checks that the params of `initialize` are not too long: they say who the client is, and need not be read to know that they
-    /// say more.
+    /// Checks that the params of `initialize` are not too long. They describe the client, and too long ones are refused before
+    /// they are parsed.
     ///
     /// # Errors
-    /// Where they are.
+    /// If they are too long.
     pub(crate) fn check_initialize(&self, params: Text<'_>) -> Result<()> {
         let limit = self.limits.max_initialize_bytes;
         if params.get().len() <= limit {
@@ -396,7 +397,7 @@ impl Features {
         if let Some(tasks) = &mut capabilities.tasks
             && !is_identified
         {
-            // Nobody in particular has no tasks of their own, and must not see those of others.
+            // A client without an identity has no tasks of its own, and must not see those of others.
             tasks.list = None;
         }
         let list_changes = SubscriptionFilter::default()
@@ -431,7 +432,7 @@ impl Features {
     /// The result of `server/discover`.
     ///
     /// # Errors
-    /// Where it cannot be encoded.
+    /// If it cannot be encoded.
     pub(super) fn discover(&self, revision: Revision) -> Result<Line> {
         let known = self.handshakes.discovered.get();
         if let Some((_, known)) = known.filter(|(known, _)| *known == revision) {
@@ -448,7 +449,7 @@ impl Features {
         Ok(json)
     }
 
-    /// The arguments of a tool that headers repeat. `None` where there are none, and where there is no such tool.
+    /// The arguments of a tool that HTTP headers repeat. `None` if there are none, or if there is no such tool.
     #[cfg(feature = "http-server")]
     pub(crate) fn param_headers(&self, tool: &str) -> Option<ExpectedHeaders<'_>> {
         self.tools.get_any(tool)?.expected_headers()
@@ -457,10 +458,10 @@ impl Features {
 
 /// Visibility of resources that clients subscribe to.
 ///
-/// A resource that a caller does not see is watched as one that does not exist yet is: nothing refuses it, and nothing is
-/// sent of it. A refusal would say that there is something.
+/// A subscription to a resource that the caller does not see is treated as one to a resource that does not exist yet: it is
+/// accepted, and no updates are sent. A refusal would reveal that the resource exists.
 impl Features {
-    /// Whether the resource exists, and not for this caller.
+    /// Whether the resource exists, but is not visible to this caller.
     fn is_hidden(&self, uri: &str, cx: &RequestContext) -> bool {
         if self.resources.contains(uri) {
             return self.resources.get(uri, cx).is_none();
@@ -468,8 +469,8 @@ impl Features {
         self.templates.is_restricted_for(cx) && self.routes.hides(uri, cx)
     }
 
-    /// Whether the hook of the server's author is called when the caller subscribes to the resource. Its answers for a
-    /// hidden resource and for one that does not exist may differ, so it is called for neither.
+    /// Whether the server author's hook is called when the caller subscribes to the resource. The hook may answer differently
+    /// for a hidden resource and for one that does not exist, so it is called for neither.
     pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
         let depends = self.resources.is_restricted_for(cx) || self.templates.is_restricted_for(cx);
         !depends
@@ -477,13 +478,13 @@ impl Features {
             || !self.resources.contains(uri) && self.routes.find(uri, cx).is_some()
     }
 
-    /// Whether all callers see these resources, as far as they see any.
+    /// Whether these resources are visible to all callers or to none.
     pub(super) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
         let may_depend = self.resources.may_be_restricted() || self.templates.may_be_restricted();
         uris.is_empty() || !may_depend
     }
 
-    /// Leaves out the resources that the caller does not see; without a context, all of them.
+    /// Removes the resources that the caller does not see; without a context, all of them.
     pub(super) fn retain_visible(
         &self,
         uris: &mut BTreeSet<Arc<str>>,
@@ -500,16 +501,16 @@ impl Features {
     }
 }
 
-/// The features of a server: one draft, which the builder methods change, and once it is shared one immutable state after the
-/// other.
+/// The features of a server: first a draft that the builder methods change in place, and from the first time that the server is
+/// shared a sequence of immutable states.
 ///
-/// A change of a server that is shared makes a new state of all of its features. While nobody else can see the server, that
-/// would be work for nothing: 10 000 tools that are added one by one would be copied 10 000 times.
+/// Each change of a shared server copies all of its features. While the server is not shared, these copies would be wasted
+/// work: 10 000 tools that are added one by one would be copied 10 000 times.
 pub(crate) struct FeatureStates {
     /// `None` once it is frozen.
     draft: Mutex<Option<Features>>,
     frozen: OnceLock<ArcSwap<Features>>,
-    /// Whether its author was told of a builder method that came late.
+    /// Whether the log has warned of a builder method that was called too late.
     is_warned: AtomicBool,
 }
 
@@ -522,7 +523,7 @@ impl FeatureStates {
         }
     }
 
-    /// Changes the draft. Gives the change back where there is none any more.
+    /// Changes the draft. Returns the change if there is no draft any more.
     pub(crate) fn edit<F: FnOnce(&mut Features)>(&self, change: F) -> Result<(), F> {
         match &mut *self.draft.lock() {
             Some(draft) => change(draft),
@@ -531,7 +532,7 @@ impl FeatureStates {
         Ok(())
     }
 
-    /// The state at this moment. It ends the draft.
+    /// The current state. Ends the draft.
     #[inline]
     pub(crate) fn load(&self) -> Guard<Arc<Features>> {
         self.frozen().load()
@@ -552,15 +553,16 @@ impl FeatureStates {
         })
     }
 
-    /// The state at this moment, unless it is a draft.
+    /// The current state, unless it is a draft.
     pub(crate) fn serving(&self) -> Option<Guard<Arc<Features>>> {
         self.frozen.get().map(ArcSwap::load)
     }
 
-    /// Refuses features that cannot be served. Those that are served were looked at when they changed.
+    /// Checks that the features can be served. The problems of features that are served already were found when they changed
+    /// last.
     ///
     /// # Errors
-    /// The first problem: a key of `_meta` that is not for a feature to set, an extension that lacks what it requires.
+    /// The first problem: a key of `_meta` that a feature must not set, or an extension that lacks one of its requirements.
     pub(super) fn check(&self) -> Result<()> {
         match self.serving() {
             Some(serving) => serving.check(),
@@ -568,7 +570,7 @@ impl FeatureStates {
         }
     }
 
-    /// Runs `look` with the features as they are, and leaves a draft one.
+    /// Runs `look` with the current features; a draft stays a draft.
     pub(crate) fn peek<T>(&self, look: impl FnOnce(&Features) -> T) -> T {
         if let Some(draft) = &*self.draft.lock() {
             return look(draft);
@@ -576,7 +578,7 @@ impl FeatureStates {
         look(&self.load())
     }
 
-    /// Tells the author, once, that a builder method has changed a server that others hold, too.
+    /// Warns in the log, once, that a builder method has changed a server that has other handles, too.
     pub(crate) fn warn_of_late_change(&self) {
         if !self.is_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(

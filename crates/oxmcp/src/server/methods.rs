@@ -1,4 +1,4 @@
-//! Table of the methods that a server serves, a row each.
+//! Table of the methods that a server serves.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
 
 type Handler = fn(&Call<'_>) -> Result<Served>;
 
-/// The methods that this server serves. Which revisions have them is written in [`method::REQUESTS_TO_SERVER`].
+/// The methods that this server serves. The revisions of each are in [`method::REQUESTS_TO_SERVER`].
 const METHODS: &[(&str, Handler)] = &[
     (method::CallTool::NAME, call_by_name::<RegisteredTool>),
     (method::ListTools::NAME, list::<RegisteredTool>),
@@ -61,10 +61,10 @@ const METHODS: &[(&str, Handler)] = &[
     ),
 ];
 
-/// Serves one request, whose client is known.
+/// Serves one request, once the client is known.
 ///
 /// # Errors
-/// Where it is refused before its handler is called.
+/// If it is refused before its handler is called.
 pub(super) fn serve(
     role: &ServerRole,
     features: &Features,
@@ -94,7 +94,7 @@ fn begin(method: &ServedMethod, cx: RequestContext, params: &RequestParams<'_>) 
     }))
 }
 
-/// Serves a method of the protocol that a server has by an extension, and else lacks.
+/// Serves a method of the protocol that the server has only if an extension provides it.
 fn serve_by_extension<M: Method>(call: &Call<'_>) -> Result<Served> {
     let extensions = &call.features.extensions;
     let method = extensions.core_method(M::NAME, call.cx.revision());

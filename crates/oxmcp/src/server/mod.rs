@@ -1,14 +1,14 @@
-//! Server: what it offers, to which clients, and the way from a request to its handler.
+//! Server: its features and sessions, and the dispatch of requests to handlers.
 //!
-//! | file or folder | what is in it |
+//! | file or folder | contents |
 //! |---|---|
 //! | `server.rs` | [`Server`]: a handle to its features, its settings and its connections |
-//! | `session.rs` | [`ServerSession`]: connecting, and what is known of the client |
-//! | `features.rs` | everything that a server is made of, at one moment, and while it is built; its answers to `initialize` and `server/discover` |
+//! | `session.rs` | [`ServerSession`]: connecting, and the facts about the client |
+//! | `features.rs` | the features and settings of a server, and the results of `initialize` and `server/discover` |
 //! | `registry.rs` | the registry of the features of one kind |
 //! | `methods.rs` | the table of the methods |
 //! | `dispatch/` | from a request to the handler |
-//! | `tool/`, `prompt/`, `resource/`, `completion/` | one shape each: definition, handler, output, registered, server |
+//! | `tool/`, `prompt/`, `resource/`, `completion/` | the features: definition, handler, output, registered, server |
 //! | `options.rs` | the options that these definitions have in common |
 //! | `ask/` | questions of handlers to the client |
 //! | `subscriptions/` | notifying clients of changes |

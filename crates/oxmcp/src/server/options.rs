@@ -7,11 +7,12 @@ use crate::{
     server::registry::{Access, Feature},
 };
 
-/// The options of a type that has the fields `definition`, whose id is `$id`, and `access`. The docs of `visible_to` follow.
+/// Implements the options of a type that has the fields `definition`, whose id is `$id`, and `access`. The docs of `visible_to`
+/// follow.
 macro_rules! options {
     ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
         impl $type {
-            /// A name for people to read.
+            /// Sets the title: the name that is displayed to people.
             #[must_use]
             pub fn title(mut self, title: impl Into<String>) -> Self {
                 self.definition.title = Some(title.into());
@@ -57,7 +58,7 @@ macro_rules! options {
 
             $(#[$visible_to])+
             ///
-            /// Where several are given, all must agree.
+            /// If several functions are given, all must return true.
             #[must_use]
             pub fn visible_to(
                 mut self,
@@ -78,44 +79,45 @@ macro_rules! options {
     };
 }
 
-/// The options of [`Resource`](super::Resource) and [`ResourceTemplate`](super::ResourceTemplate), which have a `cache` as
-/// well.
+/// Implements the options of [`Resource`](super::Resource) and [`ResourceTemplate`](super::ResourceTemplate), which also have
+/// the field `cache`.
 macro_rules! resource_options {
     ($type:ident by $id:ident: $noun:literal) => {
         crate::server::options::options! {
             $type by $id: $noun,
-            /// Decides which callers it is for. To the others it does not exist: it is not in their list, and they can
-            /// neither read it nor be notified of its updates; they may watch it, as they may what does not exist. The function is
-            /// called for each request, and before an update is sent, and must be quick.
+            /// Sets a function that decides which callers can see and use it. To the others it does not exist: it is not in
+            /// their list, and they can neither read it nor be notified of its updates; they may subscribe to it, as they may
+            /// to a resource that does not exist. The function is called for each request, and before an update is sent, and
+            /// must be quick.
             visible_to
         }
 
         impl $type {
-            /// What it holds: what a model decides by.
+            /// Sets the description of the contents, by which a model decides whether to read them.
             #[must_use]
             pub fn description(mut self, description: impl Into<String>) -> Self {
                 self.definition.description = Some(description.into());
                 self
             }
 
-            /// What it is. Contents whose handler does not say get this type.
+            /// Sets the MIME type. It applies to contents for which the handler gives none.
             #[must_use]
             pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
                 self.definition.mime_type = Some(mime_type.into());
                 self
             }
 
-            /// For whom it is, and how much it matters.
+            /// Sets the annotations: the intended audience and the priority, for example.
             #[must_use]
             pub fn annotations(mut self, annotations: oxmcp_protocol::Annotations) -> Self {
                 self.definition.annotations = Some(annotations);
                 self
             }
 
-            /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared. By default it
-            /// is stale at once, and private. A handler that returns a
-            /// [`ReadResourceResult`](oxmcp_protocol::ReadResourceResult) can say so itself, and what it says counts.
-            /// What is [for some callers only](Self::visible_to) is private, whatever the hint says.
+            /// Sets the cache hint of the contents: how long they stay fresh, and whether they may be shared. By default they
+            /// are stale at once, and private. A hint in the handler's own
+            /// [`ReadResourceResult`](oxmcp_protocol::ReadResourceResult) takes precedence. Contents that are [visible to some
+            /// callers only](Self::visible_to) are private, regardless of this hint.
             /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
             #[must_use]
             pub fn cache(mut self, hint: oxmcp_protocol::CacheHint) -> Self {
@@ -126,25 +128,25 @@ macro_rules! resource_options {
     };
 }
 
-/// Refuses a feature whose scopes were not all understood: it would need less than it should.
+/// Checks that the scopes of a feature could all be parsed: otherwise it would require fewer than intended.
 ///
 /// # Errors
-/// Says what is wrong with the first of them.
+/// The first problem.
 pub(super) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
     let checked = access.check();
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
 
-/// Refuses icons of a feature that nobody should show.
+/// Checks the icons of a feature, which clients must be able to show safely.
 ///
 /// # Errors
-/// Says what is wrong with the first of them.
+/// The first problem.
 pub(super) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
     let checked = icons.iter().try_for_each(Icon::check);
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
 
-/// What is wrong with a feature, which is named.
+/// An error that names the feature and its problem.
 pub(super) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
     Error::misuse(format!("{} {id:?}: {problem}", T::KIND))
 }

@@ -1,4 +1,4 @@
-//! Registry of the features of one kind: what tools, prompts, resources and templates have in common.
+//! Registry of the features of one kind: tools, prompts, resources or resource templates.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -24,17 +24,17 @@ use crate::{
 /// Decides whether a caller sees a feature.
 pub(crate) type Visibility = Arc<dyn Fn(&RequestContext) -> bool + Send + Sync>;
 
-/// The callers that a feature is for.
+/// The callers that may use a feature.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
-    /// Decides who sees it; `None` where all do.
+    /// Decides which callers see the feature; `None` if all do.
     pub(crate) sees: Option<Visibility>,
-    /// Decides whose list shows it, of those who see it; `None` where all lists do.
+    /// Decides whose list shows the feature, among the callers that see it; `None` if all lists do.
     pub(crate) listed: Option<Visibility>,
-    /// What an access token must allow, where one is demanded.
+    /// The scopes that an access token must have, if the endpoint demands a token.
     #[cfg(feature = "auth")]
     pub(crate) scopes: oxmcp_auth::ScopeSet,
-    /// What is wrong with them as they were written.
+    /// The error of parsing the scopes.
     #[cfg(feature = "auth")]
     mistake: Option<oxmcp_auth::AuthError>,
 }
@@ -48,10 +48,10 @@ impl Access {
         }
     }
 
-    /// Whether it was all understood.
+    /// Checks that the scopes could be parsed.
     ///
     /// # Errors
-    /// Says what was not.
+    /// The reason why they could not.
     pub(crate) fn check(&self) -> std::result::Result<(), String> {
         #[cfg(feature = "auth")]
         if let Some(mistake) = &self.mistake {
@@ -60,7 +60,7 @@ impl Access {
         Ok(())
     }
 
-    /// Narrows the callers to those for whom `sees` is true as well.
+    /// Restricts the callers to those for which `sees` is also true.
     pub(crate) fn see(&mut self, sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
         self.sees = Some(match self.sees.take() {
             None => Arc::new(sees),
@@ -68,7 +68,7 @@ impl Access {
         });
     }
 
-    /// Narrows the lists that show it to those of callers for whom `lists` is true as well.
+    /// Restricts the lists that show the feature to those of callers for which `lists` is also true.
     pub(crate) fn list(&mut self, lists: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
         self.listed = Some(match self.listed.take() {
             None => Arc::new(lists),
@@ -90,7 +90,7 @@ impl Access {
         self.sees.as_ref().is_none_or(|sees| sees(cx))
     }
 
-    /// Whether the feature is not for everybody, so that what it says is not either.
+    /// Whether the feature is restricted to some callers, so that its results must not be shared either.
     pub(crate) fn is_restricted(&self) -> bool {
         self.sees.is_some() || self.needs_scopes()
     }
@@ -107,11 +107,11 @@ impl Access {
 /// The way in which a handler asks its client for input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskMode {
-    /// Not at all: it has no context to ask with.
+    /// The handler cannot ask: it takes no context.
     Never,
-    /// By the methods of its context.
+    /// The handler asks by the methods of its context.
     Context,
-    /// By returning a [`Reply`](crate::Reply).
+    /// The handler asks by returning a [`Reply`](crate::Reply).
     Reply,
 }
 
@@ -125,18 +125,19 @@ impl AskMode {
     }
 }
 
-/// Something that servers offer and list. The macro [`impl_feature`] implements it.
+/// A feature that servers offer and list: a tool, prompt, resource or resource template. The macro [`impl_feature`] implements
+/// it.
 pub(crate) trait Feature: Send + Sync + Sized + 'static {
-    /// Its entry in the list.
+    /// The entry of the feature in the list.
     type Definition: Clone;
-    /// The result of the request that lists it.
+    /// The result of the list request.
     type Page: Project + HasMeta;
-    /// Its kind, in errors.
+    /// The name of the kind, for error messages.
     const KIND: &'static str;
-    /// The method that lists it.
+    /// The method of the list request.
     const LIST_METHOD: &'static str;
 
-    /// The name or the URI, which is unique within the kind.
+    /// The name, the URI or the URI template, which is unique within the kind.
     fn id(&self) -> &str;
 
     fn definition(&self) -> &Self::Definition;
@@ -145,7 +146,7 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
 
     fn access(&self) -> &Access;
 
-    /// The notification that its list has changed.
+    /// The filter key of the notification that the list has changed.
     fn list_changed() -> SubscriptionFilter;
 
     fn page(entries: Vec<Self::Definition>, next: Option<Cursor>, hint: CacheHint) -> Self::Page;
@@ -154,7 +155,7 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
         self.access().is_seen(cx)
     }
 
-    /// Whether the caller's list shows it.
+    /// Whether the caller's list shows the feature.
     fn is_listed(&self, cx: &RequestContext) -> bool {
         self.access().is_listed(cx)
     }
@@ -219,43 +220,44 @@ macro_rules! impl_feature {
 
 pub(super) use impl_feature;
 
-/// A feature that a request names, with arguments: a tool or a prompt.
+/// A feature that a request calls by name, with arguments: a tool or a prompt.
 pub(crate) trait Callable: Feature {
     /// The method of the request.
     const METHOD: &'static str;
 
     fn ask_mode(&self) -> AskMode;
 
-    /// Whether its requests can run as tasks, where clients ask for it.
+    /// Whether calls can run as tasks if the client asks for it.
     fn can_be_task(&self) -> bool {
         false
     }
 
-    /// The answer to arguments that cannot be used, whatever the feature takes.
+    /// The response to arguments that are invalid for any feature.
     ///
     /// # Errors
-    /// Where a protocol error is the answer.
+    /// If the response is a protocol error.
     fn refuse(&self, fault: &str) -> Result<Body>;
 
-    /// The work of one request. It may be called again, with the same arguments, in which it refuses [doubled
-    /// names](doubled_name).
+    /// The work of one request. May be called again with the same arguments. [Doubled names](doubled_name) in the arguments are
+    /// refused.
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
 }
 
-/// The fault of arguments in which a name stands twice: two readers could take two values, one to check and another to use.
+/// The error message for arguments in which a name occurs twice, since two parsers could take different values: one that is
+/// checked, and another that is used.
 pub(crate) fn doubled_name(arguments: Text<'_>) -> Option<String> {
     let name = arguments.doubled_name()?;
     let name = quote_text(&name);
     Some(format!("{name} stands there twice; give it once"))
 }
 
-/// Features of one kind, by their unique id, in the order of the ids.
+/// Features of one kind, sorted by their unique ids.
 ///
-/// The order makes lists stable, and the id makes a good cursor: what is added or removed meanwhile never makes a client
-/// miss or repeat what stays.
+/// The order makes lists stable, and the id makes a good cursor: additions and removals between two pages never make a client
+/// miss or repeat other entries.
 pub(crate) struct Registry<T> {
     features: Vec<Arc<T>>,
-    /// Whether the capability was declared, which it then stays.
+    /// Whether the capability was declared. It is never withdrawn.
     declared: bool,
     /// Whether there are features that only some callers see.
     restricted: bool,
@@ -263,22 +265,22 @@ pub(crate) struct Registry<T> {
     scoped: bool,
     /// The cache hint of the list.
     pub(crate) cache: CacheHint,
-    /// The pages of the list that have been asked for.
+    /// The cached pages of the list that clients have requested.
     pub(crate) pages: Arc<Pages>,
 }
 
-/// Encoded pages, by what they are made of.
+/// Cache of encoded pages.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(pub(crate) Mutex<BTreeMap<PageKey, Line>>);
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub(crate) revision: Revision,
-    /// The id that it comes after.
+    /// The id after which the page begins.
     pub(crate) last: Option<String>,
-    /// Whether only its readers may see it.
+    /// Whether the page must not be shared between callers.
     pub(crate) is_private: bool,
-    /// The features that they do not see, by their places after that id.
+    /// The features that the caller does not see, as indexes counted from after `last`.
     pub(crate) hidden: Box<[usize]>,
 }
 
@@ -288,7 +290,7 @@ impl<T: Feature> Registry<T> {
         self.declared = true;
     }
 
-    /// Adds a feature, in place of one with the same id.
+    /// Adds a feature; one with the same id is replaced.
     pub(crate) fn insert(&mut self, feature: Arc<T>) {
         self.remove(feature.id());
         let (Ok(at) | Err(at)) = self.search(feature.id());
@@ -301,7 +303,7 @@ impl<T: Feature> Registry<T> {
         found.map(|at| self.features.remove(at)).is_ok()
     }
 
-    /// The index of a feature, or else where it would be.
+    /// The index of a feature, or the index at which it would be inserted.
     fn search(&self, id: &str) -> std::result::Result<usize, usize> {
         self.features.binary_search_by(|it| it.id().cmp(id))
     }
@@ -311,7 +313,7 @@ impl<T: Feature> Registry<T> {
         self.features.get(at)
     }
 
-    /// Brings what is derived from the features up to date.
+    /// Updates the fields that are derived from the features.
     pub(crate) fn refresh(&mut self) {
         self.pages = Arc::default();
         let mut all = self.features.iter().map(|feature| feature.access());
@@ -340,12 +342,12 @@ impl<T: Feature> Registry<T> {
         self.declared
     }
 
-    /// Whether the list depends on the caller, where it is this one.
+    /// Whether the list depends on the caller, in the case of this caller.
     pub(crate) fn is_restricted_for(&self, cx: &RequestContext) -> bool {
         self.restricted || self.scoped && hides_unpermitted(cx)
     }
 
-    /// Whether it may depend on who the caller is.
+    /// Whether the list may depend on the caller.
     pub(crate) fn may_be_restricted(&self) -> bool {
         self.restricted || self.scoped
     }
@@ -368,7 +370,7 @@ impl<T: Feature> Registry<T> {
     }
 }
 
-/// Whether a caller is not shown what its token does not permit.
+/// Whether features that the caller's token does not permit are hidden from it.
 fn hides_unpermitted(cx: &RequestContext) -> bool {
     #[cfg(feature = "auth")]
     let hides = cx.principal().is_some_and(|it| it.hides_unpermitted());

@@ -45,16 +45,16 @@ use crate::{
     sync::Mutex,
 };
 
-/// An MCP server: what it offers, and its sessions.
+/// An MCP server: its tools, prompts and resources, its settings, and its sessions.
 ///
-/// It is a cheap handle: clones are the same server. It serves any number of sessions at once, in every revision, and
-/// what is added or removed while they last reaches all of them. Its capabilities are those of what was added; nothing is
-/// advertised by default.
+/// It is a cheap handle: all clones are handles to the same server. It serves any number of sessions at once, in every
+/// revision, and additions and removals take effect in sessions that are open. Its capabilities follow from the features that
+/// were added; nothing is advertised by default.
 ///
-/// The methods that take `self` build it. They are for the time before it is cloned, connected or served. A clone is no copy:
-/// what is built on afterwards changes every clone, and a warning in the log says so, once. Methods that take `&self`, like
-/// [`add_tools`](Self::add_tools), are for changes while it serves. What is wrong with how it was built is told by
-/// [`check`](Self::check), and by all that begins to serve.
+/// The methods that take `self` are builder methods, to be called before the server is cloned, connected or served. A clone is
+/// not a copy: a builder method that is called later changes every clone, and logs a warning, once. Methods that take `&self`,
+/// like [`add_tools`](Self::add_tools), are for changes while it serves. Mistakes in building the server are reported by
+/// [`check`](Self::check), and by every method that begins to serve.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool};
@@ -72,19 +72,19 @@ use crate::{
 pub struct Server(Arc<Inner>);
 
 impl Clone for Server {
-    /// Another handle to the same server.
+    /// Returns another handle to the same server.
     fn clone(&self) -> Self {
         self.0.features.frozen();
         Self(Arc::clone(&self.0))
     }
 }
 
-/// A handle to a server that does not keep it; made by [`Server::downgrade`].
+/// A handle to a server that does not keep it alive; made by [`Server::downgrade`].
 #[derive(Clone)]
 pub struct WeakServer(Weak<Inner>);
 
 impl WeakServer {
-    /// The server, if somebody still has it.
+    /// The server, if a [`Server`] handle to it still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<Server> {
         self.0.upgrade().map(Server)
@@ -93,37 +93,38 @@ impl WeakServer {
 
 opaque_debug!(WeakServer);
 
-/// What the clones of a server share.
+/// The state that all clones of a server share.
 struct Inner {
     features: FeatureStates,
-    /// Held while a new state of the features is made. It has the first mistake in building the server.
+    /// The first mistake in building the server. The lock is held while a new state of the features is made.
     mistake: Mutex<Option<Error>>,
     /// The connections of the open sessions.
     connections: Mutex<Vec<Weak<Connection>>>,
     changes: Arc<Changes>,
-    /// Whether the middleware runs inline, where there is any.
+    /// Whether the middleware runs inline, if there is any.
     inline: Arc<InlineExecution>,
-    /// The modern clients that made requests lately.
+    /// Cache of the modern clients that made requests recently.
     clients: ClientCache,
-    /// The subscriptions of requests that have a connection each.
+    /// The subscriptions of requests that each have their own connection.
     listens: Arc<Listens>,
-    /// The bus by which its nodes tell each other what changes.
+    /// The bus by which the nodes of the server notify each other of changes.
     #[cfg(feature = "http-server")]
     bus_member: OnceLock<BusMember>,
-    /// Whether an HTTP endpoint serves it.
+    /// Whether an HTTP endpoint serves the server.
     #[cfg(feature = "http-server")]
     has_endpoint: AtomicBool,
-    /// Whether it has begun to serve.
+    /// Whether the server has begun to serve.
     is_serving: AtomicBool,
 }
 
-/// What an extension does when its server begins to serve.
+/// The hook of an extension that runs when its server begins to serve.
 struct OnServe(Box<dyn Fn(&Server) + Send + Sync>);
 
 impl Extension {
-    /// For servers: what is to be done once, when the server begins to serve, as to look for work that was left undone. That is when it
-    /// is first connected; and over HTTP when an endpoint is made of it within a runtime, or else with its first request. It must not
-    /// block. What it spawns gets a [`WeakServer`], so that it ends with the server.
+    /// For servers: sets a hook that runs once, when the server begins to serve, for example to resume unfinished work. The
+    /// server begins to serve when it is first connected; over HTTP when an endpoint is made of it within a runtime, or else
+    /// with its first request. The hook must not block. Tasks that it spawns should hold a [`WeakServer`], so that they end
+    /// with the server.
     ///
     /// ```
     /// use std::time::Duration;
@@ -150,7 +151,7 @@ impl Extension {
 }
 
 impl Server {
-    /// A server that offers nothing yet.
+    /// Creates a server without any features.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
@@ -169,7 +170,7 @@ impl Server {
         }))
     }
 
-    /// A handle for work in the background that is to end with the server, instead of keeping it.
+    /// A handle that does not keep the server alive, for background work that should end with the server.
     ///
     /// ```
     /// let server = oxmcp::Server::new("clock", "1.0.0");
@@ -184,25 +185,25 @@ impl Server {
         WeakServer(Arc::downgrade(&self.0))
     }
 
-    /// Tells clients how to use the server; many hand it to the model.
+    /// Sets the instructions, which tell clients how to use the server; many clients pass them to the model.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         self.with(|features| features.instructions = Some(instructions.into()))
     }
 
-    /// A name for people to read.
+    /// Sets the title: the name that is displayed to people.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.with(|features| features.info.title = Some(title.into()))
     }
 
-    /// What the server is, for people to read.
+    /// Sets a description of the server for people.
     #[must_use]
     pub fn description(self, description: impl Into<String>) -> Self {
         self.with(|features| features.info.description = Some(description.into()))
     }
 
-    /// Where people can read about the server.
+    /// Sets the URL of a website about the server.
     #[must_use]
     pub fn website_url(self, url: impl Into<String>) -> Self {
         self.with(|features| features.info.website_url = Some(url.into()))
@@ -215,8 +216,8 @@ impl Server {
         self.with(|features| features.info.icons.push(icon))
     }
 
-    /// Declares something that the protocol does not know, in the `experimental` part of the capabilities: `settings` is a JSON
-    /// object. What others are to find, too, is better an [`Extension`].
+    /// Declares an experimental capability, one that the protocol does not define; `settings` must be a JSON object. For a
+    /// capability that other implementations should recognise, an [`Extension`] is better.
     /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// ```
@@ -242,17 +243,17 @@ impl Server {
         }
     }
 
-    /// Does not announce that lists change, nor tell it when they do: for a server whose lists are fixed, so that clients
+    /// Neither announces nor sends notifications that lists have changed: for a server whose lists are fixed, so that clients
     /// need not subscribe to anything.
     #[must_use]
     pub fn without_list_changes(self) -> Self {
         self.with(|features| features.tells_list_changes = false)
     }
 
-    /// How many entries a page of a list holds. 0 stands for the default, 1000.
+    /// Sets the number of entries on a page of a list. 0 stands for the default, 1000.
     ///
-    /// Lists are sorted by name, those of resources by URI, whatever the order in which things were added: so a cursor means
-    /// the same after a change, and on every node that serves the same.
+    /// Lists are sorted by name, those of resources by URI, regardless of the order of addition. So a cursor stays valid after
+    /// a change, and on every node that serves the same features.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
         self.with(|features| {
@@ -260,10 +261,10 @@ impl Server {
         })
     }
 
-    /// Which revisions are served. By default all are.
+    /// Sets the revisions that are served. By default all are.
     ///
-    /// Sessions that are open go on. Without a legacy revision, `initialize` is refused with the names of those that are
-    /// served.
+    /// Sessions that are open continue. Without a legacy revision, `initialize` is refused with an error that names the
+    /// revisions that are served.
     ///
     /// ```
     /// use oxmcp::{Revision, Server};
@@ -290,34 +291,35 @@ impl Server {
         self.with(|features| features.discover_cache = hint)
     }
 
-    /// The bounds of the connections that are made from now on.
+    /// Sets the limits of the connections that are made from now on.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|features| features.limits = Arc::new(limits))
     }
 
-    /// Pings legacy clients this often, and closes the session of one that does not answer. By default, and with zero,
-    /// no client is pinged.
+    /// Sets the interval at which legacy clients are pinged. The session of a client that does not answer is closed. By
+    /// default, and with zero, no client is pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
         self.with(|features| features.keep_alive = interval)
     }
 
-    /// Adds a middleware for what arrives. See [`middleware`](crate::session::middleware).
+    /// Adds a middleware for incoming messages. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn layer(self, layer: impl MiddlewareLayer) -> Self {
         self.with(|features| features.incoming.push(layer))
     }
 
-    /// Adds a middleware for what is sent. See [`middleware`](crate::session::middleware).
+    /// Adds a middleware for outgoing messages. See [`middleware`](crate::session::middleware).
     #[must_use]
     pub fn outgoing_layer(self, layer: impl MiddlewareLayer) -> Self {
         self.with(|features| features.outgoing.push(layer))
     }
 
-    /// Adds an extension: the server declares it, serves its methods and takes its notifications, and its middleware comes inside
-    /// that which is there. What is wrong with it is reported when the server connects, and nothing of it is added then.
+    /// Adds an extension: the server declares it, serves its methods and handles its notifications, and its middleware is added
+    /// inside the layers that were added before. A problem with the extension is reported when the server connects, and none of
+    /// the extension is added then.
     /// See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
@@ -331,8 +333,8 @@ impl Server {
         server
     }
 
-    /// What an extension of this server [shares](Extension::state). `None` where there is no such extension, and where it shares
-    /// another type.
+    /// The [state](Extension::state) of an extension of this server. `None` if there is no such extension, or if its state is
+    /// of another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         self.0
@@ -340,9 +342,9 @@ impl Server {
             .peek(|features| features.extensions.state(id))
     }
 
-    /// Serves a method of your own, in every revision. Its params and its result are types of the handler, and the params are
-    /// validated. It belongs to no extension, and is declared nowhere; where clients are to find out that there is such a
-    /// method, add an [`Extension`] with a [`method_fn`](Extension::method_fn).
+    /// Serves a custom method, in every revision. The types of its params and its result are those of the handler, and the
+    /// params are validated. It belongs to no extension, and is not declared; if clients should be able to discover the method,
+    /// add an [`Extension`] with a [`method_fn`](Extension::method_fn).
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Server};
@@ -370,8 +372,8 @@ impl Server {
         self.extension(Extension::of_method(name, handler))
     }
 
-    /// Adds what shares a state: tools, prompts, resources, templates and hooks, whose functions take it before all else. Each call
-    /// gets a clone of it: mostly it is an [`Arc`], or a struct of some.
+    /// Adds features that share a state: tools, prompts, resources, templates and hooks, whose functions take the state as
+    /// their first argument. Each call gets a clone of it, so it is usually an [`Arc`], or a struct of several.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -417,20 +419,20 @@ impl Server {
         state: State,
         add: impl FnOnce(&StateScope<Self, State>) -> &StateScope<Self, State>,
     ) -> Self {
-        // Another handle, and not a clone, which ends the draft.
+        // Another handle, rather than a clone, which would end the draft.
         StateScope::run(Self(Arc::clone(&self.0)), state, add);
         self
     }
 
-    /// Runs a builder method, for a [`StateScope`], which has a handle that others have, too.
+    /// Runs a builder method for a [`StateScope`], whose handle is not the only one.
     pub(super) fn build(&self, build: impl FnOnce(Self) -> Self) {
         drop(build(Self(Arc::clone(&self.0))));
     }
 
-    /// Refuses a server that was put together wrongly: a tool whose name or schema the protocol does not allow, two tools of
-    /// one name, an extension that clashes. [`run`](Self::run), [`connect`](Self::connect) and the `serve` methods of HTTP
-    /// endpoints do so by themselves. Where an endpoint is mounted in a framework, nothing else would tell before the first
-    /// request.
+    /// Checks that the server was built correctly. Mistakes are, for example, a tool whose name or schema the protocol does not
+    /// allow, two tools of one name, or extensions that clash. [`run`](Self::run), [`connect`](Self::connect) and the `serve`
+    /// methods of HTTP endpoints make this check themselves. If an endpoint is mounted in a framework, nothing else reports a
+    /// mistake before the first request.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
@@ -459,12 +461,12 @@ impl Server {
         &self.0.inline
     }
 
-    /// The modern clients that made requests lately.
+    /// Cache of the modern clients that made requests recently.
     pub(super) fn clients(&self) -> &ClientCache {
         &self.0.clients
     }
 
-    /// The subscriptions of requests that have a connection each.
+    /// The subscriptions of requests that each have their own connection.
     pub(super) fn listens(&self) -> &Arc<Listens> {
         &self.0.listens
     }
@@ -473,21 +475,21 @@ impl Server {
         &self.0.changes
     }
 
-    /// A client has connected, or subscribes, within the current runtime: it is notified of changes.
+    /// Called when a client has connected or subscribes, within the current runtime: starts notifying it of changes.
     pub(super) fn connected(&self) {
         self.0.changes.connected();
         #[cfg(feature = "http-server")]
         self.hear_nodes();
     }
 
-    /// The bus by which its nodes tell each other what changes, where there is one.
+    /// The bus by which the nodes of the server notify each other of changes, if there is one.
     #[cfg(feature = "http-server")]
     pub(super) fn bus_member(&self) -> &OnceLock<BusMember> {
         &self.0.bus_member
     }
 
-    /// The same server with more features, for the builder methods. One that is there already is a mistake while the server
-    /// is built.
+    /// Adds features, for the builder methods. While the server is built, a feature with an id that exists already is a
+    /// mistake.
     pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
         let added = match added {
             Ok(added) => added,
@@ -519,11 +521,11 @@ impl Server {
         self
     }
 
-    /// Adds features, each in place of one with the same id, and notifies connected clients.
+    /// Adds features, replacing those with the same ids, and notifies connected clients.
     ///
     /// # Errors
-    /// Where the server may be serving, and the metadata of one is not allowed. Then none of them is added. Before that,
-    /// extensions may follow that bring keys, and [`check`](Self::check) tells.
+    /// If the server may be serving, and the metadata of a feature is not allowed. Then none of them is added. Before that,
+    /// extensions that allow more keys may still follow, so [`check`](Self::check) reports it.
     pub(super) fn add<T: Registered>(&self, added: Vec<Arc<T>>) -> Result<()> {
         if let Some(features) = self.0.features.serving() {
             features.check_metadata_of(&added)?;
@@ -558,14 +560,14 @@ impl Server {
         }
     }
 
-    /// Notes a mistake in building the server, which is reported when it connects. The first one counts.
+    /// Records a mistake in building the server, which is reported when it connects. Only the first one is kept.
     pub(super) fn note(&self, done: Result<()>) {
         if let Err(error) = done {
             self.0.mistake.lock().get_or_insert(error);
         }
     }
 
-    /// The same server with a change, for the builder methods.
+    /// Changes the features, for the builder methods.
     pub(super) fn with(self, change: impl FnOnce(&mut Features)) -> Self {
         if let Err(change) = self.0.features.edit(change) {
             self.0.features.warn_of_late_change();
@@ -574,7 +576,8 @@ impl Server {
         self
     }
 
-    /// Changes the features: the draft while there is one, which costs no copy, and else a copy that takes their place.
+    /// Changes the features: the draft, without a copy, while there is one, and otherwise a copy that replaces the current
+    /// state.
     pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.0.mistake.lock();
         let Err(change) = self.0.features.edit(change) else {
@@ -593,7 +596,7 @@ impl Server {
         open.filter(|connection| !connection.is_ended()).collect()
     }
 
-    /// Does what its extensions do when it begins to serve, if this is within a runtime and nothing was served before.
+    /// Runs the [`Extension::on_serve`] hooks, if called within a runtime and for the first time.
     pub(crate) fn begin_serving(&self) {
         let is_serving = &self.0.is_serving;
         if is_serving.load(Ordering::Relaxed)
@@ -603,7 +606,7 @@ impl Server {
             return;
         }
         for hook in self.features().extensions.on_serve::<OnServe>() {
-            // It panics alone, and the log knows.
+            // A panic of one hook is logged, and does not affect the others.
             let _ = catch_panic(|| {
                 (hook.0)(self);
                 Ok(())
@@ -618,7 +621,7 @@ impl Server {
         self.connected();
     }
 
-    /// Removes a connection that has ended, and all others that are gone.
+    /// Removes a connection that has ended, and all others that were dropped.
     pub(super) fn remove_connection(&self, ended: &Arc<Connection>) {
         let ended = Arc::downgrade(ended);
         let mut connections = self.0.connections.lock();
@@ -632,7 +635,7 @@ impl Server {
         }
     }
 
-    /// Whether there are clients here, or may be: those of an HTTP endpoint need no session.
+    /// Whether the server has clients, or may have: those of an HTTP endpoint need no session.
     pub(super) fn serves_others(&self) -> bool {
         let has_sessions = !self.connections().is_empty();
         #[cfg(feature = "http-server")]
@@ -641,24 +644,25 @@ impl Server {
         has_sessions
     }
 
-    /// An HTTP endpoint serves it, which shuts it down.
+    /// Records that an HTTP endpoint serves the server, and will shut it down.
     #[cfg(feature = "http-server")]
     pub(crate) fn note_endpoint(&self) {
         self.0.has_endpoint.store(true, Ordering::Relaxed);
     }
 
-    /// Does what is to be done before the process ends. Cancel safe: it goes on.
+    /// Runs the shutdown hooks of the extensions, before the process ends. Cancel safe: the shutdown continues in the
+    /// background.
     pub(crate) async fn shut_down(&self) {
         let server = self.clone();
         let shutting_down = spawn(async move {
             let features = server.features().clone();
             features.extensions.shut_down(features.limits.drain).await;
         });
-        // A runtime that ends takes it along.
+        // The task is cancelled if the runtime shuts down.
         let _ = shutting_down.await;
     }
 
-    /// Pings the client of a session that was just opened, where that is wanted.
+    /// Starts pinging the client of a session that was just opened, if keep-alive is enabled.
     pub(super) fn keep_connection_alive(&self, connection: &Arc<Connection>) {
         if let Some(interval) = self.features().keep_alive {
             spawn(keep_alive(Arc::clone(connection), interval, 1));

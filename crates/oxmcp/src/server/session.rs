@@ -1,4 +1,4 @@
-//! Session of a server with one client: connecting, what is known of the client, notifying it, closing.
+//! Session of a server with one client: connecting, the facts about the client, notifying it, and closing.
 
 use std::{any::Any, future::ready, sync::Arc};
 
@@ -26,11 +26,11 @@ use crate::{
     transport::traits::Transport,
 };
 
-/// A server's end of a connection to one client. Cheap to clone; all clones are the same session.
+/// A server's end of a connection to one client. Cheap to clone; all clones are handles to the same session.
 ///
-/// On one pipe a client may open a session with `initialize`, or make modern requests that know of no session, or both.
-/// What this says of the client ([`client_info`](Self::client_info) and so on) is what `initialize` said; in a handler
-/// the [`RequestContext`] says it for the request, whatever the revision.
+/// On one connection a client may open a session with `initialize`, or make modern requests, which need no session, or both.
+/// The methods about the client here ([`client_info`](Self::client_info) and so on) return what `initialize` declared; in a
+/// handler the [`RequestContext`] returns what applies to the request, in any revision.
 #[derive(Clone)]
 pub struct ServerSession {
     connection: Arc<Connection>,
@@ -48,8 +48,8 @@ impl ServerSession {
         Some(Self::new(Arc::clone(connection.trunk()), role))
     }
 
-    /// Runs a hook with the session at a server's end of a connection. Nothing of the author's runs before the future is
-    /// polled: who calls this has no catch for a panic, and who polls has.
+    /// Runs a hook with the session at a server's end of a connection. The hook is not called before the future is polled,
+    /// since the caller of this function does not catch panics, and the code that polls the future does.
     pub(super) fn run_hook<F>(
         connection: &Arc<Connection>,
         hook: impl FnOnce(Self) -> F + Send + 'static,
@@ -95,29 +95,29 @@ impl ServerSession {
         self.role.server().clone()
     }
 
-    /// The revision that `initialize` agreed on. `None` before that, and for a client that is modern throughout.
+    /// The revision that `initialize` negotiated. `None` before that, and for a client that makes only modern requests.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
         self.client().map(|client| client.revision)
     }
 
-    /// Name and version of the client, as it says itself.
+    /// The name and version that the client has declared.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
         self.client()?.implementation.as_ref()
     }
 
-    /// What the client can do.
+    /// The capabilities that the client has declared.
     #[must_use]
     pub fn client_capabilities(&self) -> Option<&ClientCapabilities> {
         self.client().map(|client| &client.capabilities)
     }
 
-    /// Asks the client for a sign of life, and waits for it for a minute at most.
+    /// Pings the client, and waits for its answer for a minute at most.
     /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
     ///
     /// # Errors
-    /// Where the client does not answer, or is modern: then servers make no requests.
+    /// If the client does not answer, or is modern: servers make no requests to modern clients.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call on the wire.
@@ -130,30 +130,31 @@ impl ServerSession {
             .map(drop)
     }
 
-    /// Tells the client how far a request of its is, by the token that came with it. In a handler,
-    /// [`RequestContext::progress`] knows the token; this is for reports from elsewhere. Where no request that is being
-    /// served came with the token, nothing is sent.
+    /// Reports the progress of one of the client's requests, by the progress token that came with the request. In a handler,
+    /// [`RequestContext::progress`] knows the token; this method is for reports from elsewhere. If no request in flight has the
+    /// token, nothing is sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// # Errors
-    /// Where the session has ended.
+    /// If the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
     pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         self.connection.report(params).await
     }
 
-    /// Sends a notification of an extension to a client that has opened a session with `initialize` (2025-11-25 and
-    /// earlier). Modern clients are notified of what belongs to a request, by [`RequestContext::notify`], and of what they
-    /// have subscribed to, by [`Server::publish`].
+    /// Sends a notification of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier).
+    /// Modern clients are notified by [`RequestContext::notify`] of matters of a request, and by [`Server::publish`] of matters
+    /// that they have subscribed to.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the client is modern, or its revision does not have the notification
-    /// ([`Extension::notifies`](crate::Extension::notifies)). Where the notification is the protocol's own. Where the session has ended.
+    /// [`Error::is_unsupported`] if the client is modern, or its revision does not have the notification
+    /// ([`Extension::notifies`](crate::Extension::notifies)). Also if the notification is the protocol's own, or if the session
+    /// has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let name = N::NAME;
         let params = notification_params::<N>(params)?;
@@ -167,7 +168,7 @@ impl ServerSession {
         send_notification(self.connection(), name, params, JsonObject::new()).await
     }
 
-    /// The client that has opened the session, which alone takes requests.
+    /// The client that has opened the session; only such a client takes requests.
     fn require_client(&self, method: &str, advice: &str) -> Result<&Arc<Peer>> {
         self.client().ok_or_else(|| {
             Error::unsupported(format!(
@@ -179,12 +180,12 @@ impl ServerSession {
     /// The revision and the capabilities of the client, which must take requests.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where it is modern.
+    /// [`Error::is_unsupported`] if the client is modern.
     pub(super) fn takes_requests(&self, method: &str) -> Result<&Arc<Peer>> {
         self.require_client(method, "modern clients take no requests")
     }
 
-    /// Refuses a message of an extension that the client does not know. `advice` is for those that opened no session.
+    /// Checks that the client knows the extension that a message belongs to. `advice` is for clients that opened no session.
     pub(super) fn check_extension(
         &self,
         table: &'static [Row],
@@ -198,26 +199,26 @@ impl ServerSession {
         extensions.may_send(table, name, client.revision, declared)
     }
 
-    /// Closes the session: nothing new is begun, what runs may finish within
-    /// [`Limits::drain`](crate::Limits::drain), then it is cancelled and answered with an error. What was answered is written
-    /// within [`Limits::flush`](crate::Limits::flush), while the client takes it. Returns when the transport is closed. It
-    /// may be called again, and by several at once.
+    /// Closes the session: no new requests are begun, and requests in flight may finish within
+    /// [`Limits::drain`](crate::Limits::drain) before they are cancelled and answered with an error. The answers are written
+    /// within [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Returns when the transport is closed.
+    /// Can be called repeatedly and concurrently.
     ///
     /// # Errors
-    /// Where the connection broke before it could be closed, or the client stopped reading: then it says how many messages were
-    /// not written.
+    /// If the connection broke before it could be closed, or the client stopped reading: the error then says how many messages
+    /// were not written.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// Closing continues in the background if the future is dropped.
     pub async fn close(&self) -> Result<()> {
         self.connection.begin_close();
         self.wait().await
     }
 
-    /// Waits until the session has ended, whoever ends it.
+    /// Waits until the session has ended, for any reason.
     ///
     /// # Errors
-    /// Where the connection broke.
+    /// If the connection broke.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -229,26 +230,26 @@ impl ServerSession {
     }
 }
 
-/// What extensions need of a request.
+/// Methods for extensions.
 impl RequestContext {
-    /// Refuses a request that does not declare an extension of this server, in a revision of it that the server knows.
+    /// Checks that the request declares an extension of this server, in a revision of the extension that the server knows.
     ///
     /// # Errors
-    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing, to answer with.
-    /// Besides, where the server itself does not have the extension.
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capabilities, as the error
+    /// to answer the request with. Also if the server itself does not have the extension.
     pub fn expect_extension(&self, id: &str) -> Result<()> {
         self.server()?.features().extensions.expect(self, id)
     }
 
-    /// What an extension of this server [shares](crate::Extension::state). `None` where there is no such extension, and where it
-    /// shares another type.
+    /// The [state](crate::Extension::state) of an extension of this server. `None` if there is no such extension, or if its
+    /// state is of another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         self.server().ok()?.extension_state(id)
     }
 
-    /// What has taken over the work of this handler, once it was [detached](crate::DetachableCall::detach) from its request.
-    /// `None` before that, and where it is of another type.
+    /// The work that this handler belongs to since it was [detached](crate::DetachableCall::detach) from its request. `None`
+    /// before that, and if the work is of another type.
     #[must_use]
     pub fn detached_work<T: DetachedWork>(&self) -> Option<Arc<T>> {
         let work: Arc<dyn Any + Send + Sync> = Arc::clone(self.parts().detached.get()?) as _;
@@ -257,8 +258,8 @@ impl RequestContext {
 }
 
 impl RequestContext {
-    /// The session that the request came over, on a server: for the [`Server`] itself, and for what concerns the client
-    /// beyond the request. `None` where a client handles what a server sent.
+    /// The session over which the request came, on a server: to reach the [`Server`] itself, or the client beyond this request.
+    /// `None` in the handlers of a client.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -273,7 +274,7 @@ impl RequestContext {
         ServerSession::of(&self.parts().connection)
     }
 
-    /// The server that the request came to. A handler that changes what the server offers needs no clone of it.
+    /// The server that received the request. A handler that changes the features of the server needs no clone of it.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -286,7 +287,7 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// Where a client handles what a server sent.
+    /// In a handler of a client.
     pub fn server(&self) -> Result<Server> {
         let session = self
             .server_session()
@@ -294,8 +295,8 @@ impl RequestContext {
         Ok(session.server())
     }
 
-    /// Notifies the clients that watch a resource that it was updated, as [`Server::resource_updated`] does. Where a client
-    /// handles what a server sent, it does nothing.
+    /// Notifies the clients that are subscribed to a resource that it was updated, as [`Server::resource_updated`] does. Does
+    /// nothing in a handler of a client.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -312,8 +313,8 @@ impl RequestContext {
         }
     }
 
-    /// Sends a notification of an extension that belongs to this request. What is sent before the handler returns is on the
-    /// wire before its answer, and what is sent later is dropped. On a server only.
+    /// Sends a notification of an extension that belongs to this request. A notification that is sent before the handler
+    /// returns is written before the response; one that is sent later is dropped. For servers only.
     ///
     /// ```
     /// # use oxmcp::{RequestContext, protocol::{Notification, NotificationParams}};
@@ -329,11 +330,11 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the client's revision does not have the notification, or a modern client has not declared an
-    /// extension that [requires it](crate::Extension::requires_client). Where the notification is the protocol's own.
+    /// [`Error::is_unsupported`] if the client's revision does not have the notification, or a modern client has not declared
+    /// an extension that [requires it](crate::Extension::requires_client). Also if the notification is the protocol's own.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let params = notification_params::<N>(params)?;
         let session = self
@@ -348,9 +349,9 @@ impl RequestContext {
 }
 
 impl Server {
-    /// Sets the handler that is called when a client has opened a session and is ready: when `notifications/initialized` has
-    /// come (2025-11-25 and earlier; modern clients open none). From then on the client can be asked and notified. It runs
-    /// before the handlers of what the client notifies later.
+    /// Sets the handler that is called when a client has opened a session and is ready, that is when
+    /// `notifications/initialized` has arrived (2025-11-25 and earlier; modern clients open no session). From then on the
+    /// client can be asked and notified. The handler runs before those of later notifications of the client.
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     ///
     /// ```
@@ -398,15 +399,15 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Where the server was put together wrongly, or the transport does not connect.
+    /// If the server was [built wrongly](Self::check), or the transport does not connect.
     ///
     /// # Cancel safety
-    /// When the future is dropped, nothing stays behind.
+    /// If the future is dropped, nothing remains.
     pub async fn connect(&self, transport: impl Transport) -> Result<ServerSession> {
         self.connect_to(transport, Caller::default()).await
     }
 
-    /// Connects to a client of which the transport knows the caller.
+    /// Connects to a client whose caller the transport knows.
     pub(crate) async fn connect_to(
         &self,
         mut transport: impl Transport,
@@ -425,16 +426,17 @@ impl Server {
         Ok(session)
     }
 
-    /// Connects to a client and serves it until it disconnects. What runs then may finish within
-    /// [`Limits::drain`](crate::Limits::drain) and is answered with an error else, and every answer is written while the client
-    /// takes it, within [`Limits::flush`](crate::Limits::flush). Over standard input and output the process ends then: tasks that
-    /// still run are handed over to others, and extensions [shut down](crate::Extension::on_shutdown).
+    /// Connects to a client and serves it until it disconnects. Requests that are in flight then may finish within
+    /// [`Limits::drain`](crate::Limits::drain) and are answered with an error otherwise, and all answers are written within
+    /// [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Over standard input and output the process is
+    /// expected to end then: tasks that still run are handed over to other nodes, and extensions [shut
+    /// down](crate::Extension::on_shutdown).
     ///
     /// # Errors
-    /// Those of [`connect`](Self::connect), and where the connection breaks.
+    /// Those of [`connect`](Self::connect), and if the connection breaks.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the session is closed in the background.
+    /// If the future is dropped, the session is closed in the background.
     pub async fn run(&self, transport: impl Transport) -> Result<()> {
         let ends_process = transport.ends_process();
         let session = self.connect(transport).await?;
@@ -449,7 +451,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Sets the handler of [`Server::on_initialized`], which takes the state first.
+    /// Sets the handler of [`Server::on_initialized`], which takes the state as its first argument.
     pub fn on_initialized<F, Fut>(&self, handler: F) -> &Self
     where
         F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,

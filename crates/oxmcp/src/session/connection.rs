@@ -1,8 +1,8 @@
-//! A connection, and the types that refer to it and to which it refers: its role, the contexts of its requests, the
-//! messages that pass the middleware.
+//! Connection, and the types that it refers to and that refer to it: its role, the contexts of its requests, the messages that
+//! pass the middleware.
 //!
-//! They are defined together because each holds another. What they do is elsewhere: a connection receives in
-//! `inbound/receive.rs`, calls in `outbound/call.rs` and ends in `driver/shutdown.rs`; a [`RequestContext`] acts in
+//! They are defined together because each holds another. Their behavior is implemented elsewhere: a connection receives in
+//! `inbound/receive.rs`, calls in `outbound/call.rs` and ends in `driver/shutdown.rs`; a [`RequestContext`] is implemented in
 //! `handler/context.rs`, and [`Request`] and [`Next`] in `middleware/`.
 
 use std::{
@@ -44,45 +44,45 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares all else
-/// with the session.
+/// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares the rest with
+/// the session.
 pub(crate) struct Connection {
     role: Arc<dyn Role>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) outbox: Outbox,
-    /// What this is a branch of.
+    /// The connection of which this is a branch.
     trunk: Option<Arc<Self>>,
     caller: Caller,
-    /// Most connections of servers never need it.
+    /// The pending calls, allocated lazily: most connections of servers make none.
     calls: OnceLock<Box<PendingCalls>>,
     in_flight: InFlight<ContextParts>,
     progress_tokens: ProgressTokens<ContextParts>,
     notifications: OnceLock<Arc<NotificationQueue>>,
     paused_deadlines: PausedDeadlines,
-    /// Where the driver runs.
+    /// The runtime of the driver.
     pub(crate) runtime: Handle,
-    /// The code of the error that was answered last, or 0.
+    /// The code of the last error answer, or 0.
     last_error: AtomicI64,
-    /// Whether nothing more is taken from the peer for now.
+    /// Whether no more messages are taken from the peer for now.
     held: AtomicBool,
     /// Whether other nodes notify the same client, too.
     #[cfg(feature = "http-server")]
     is_shared: AtomicBool,
-    /// Its end; see `driver/shutdown.rs`.
+    /// The state of its shutdown; see `driver/shutdown.rs`.
     pub(in crate::session) shutdown: Shutdown,
-    /// The first line from the peer that was no message: it often says why nothing works.
+    /// The first line from the peer that was no message: it often shows why the connection does not work.
     pub(in crate::session) stray_line: Mutex<Option<String>>,
 }
 
-/// How far a connection has come towards its end.
+/// The state of a connection's shutdown.
 #[derive(Default)]
 pub(in crate::session) struct Shutdown {
     /// Set when this side wants to close.
     pub(in crate::session) closing: Latch,
-    /// A callback for that moment, where no driver waits for it.
+    /// A callback for that moment, if no driver waits for it.
     #[cfg(feature = "http-server")]
     pub(in crate::session) on_closing: Mutex<Option<OnClosing>>,
-    /// Set when the driver has ended; then `outcome` holds why.
+    /// Set when the driver has ended; `outcome` has the reason then.
     pub(in crate::session) ended: Latch,
     pub(in crate::session) outcome: OnceLock<Outcome>,
 }
@@ -91,43 +91,42 @@ pub(in crate::session) struct Shutdown {
 #[cfg(feature = "http-server")]
 pub(in crate::session) type OnClosing = Box<dyn FnOnce() + Send>;
 
-/// How a connection ended.
+/// The reason for which a connection ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// One of the two sides closed it.
     Closed,
-    /// It broke.
+    /// The connection failed, with this message.
     Failed(String),
 }
 
-/// The caller: the sender of what arrives on a connection, as far as its transport knows it. Over pipes that is nothing.
+/// The caller: the sender of the messages on a connection, as far as its transport knows it. Over pipes nothing is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// As authentication has established it.
+    /// The principal that authentication has established.
     pub(crate) principal: Option<Principal>,
-    /// The transport's own request that brought it.
+    /// The transport's own request that carried the message.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
-    /// Where the trace of that request goes on, for requests that do not say so themselves.
+    /// The trace context of that request, for messages without one of their own.
     pub(crate) trace: Option<Box<TraceContext>>,
-    /// Whether nothing else comes the same way before it is answered, so that a slow handler holds up nothing.
+    /// Whether no other message arrives the same way before this one is answered, so that a slow handler delays none.
     pub(crate) is_alone: bool,
 }
 
 impl Connection {
-    /// A connection that is about to be driven, on the runtime that is running.
+    /// A connection that is about to be driven, on the current runtime.
     pub(crate) fn new(role: Arc<dyn Role>, limits: impl Into<Arc<Limits>>) -> Arc<Self> {
         Self::of(role, limits.into(), Caller::default())
     }
 
-    /// The same for a known caller.
+    /// Like [`new`](Self::new), for a known caller.
     pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, caller: Caller) -> Arc<Self> {
         let max_unsent = limits.max_unsent_bytes;
         Self::build(role, limits, max_unsent, caller, None)
     }
 
-    /// A branch of this connection: what belongs to the requests that arrive on it goes to an outbox of its own. It has no
-    /// driver.
+    /// A branch of this connection: output for the requests that arrive on it goes to an outbox of its own. It has no driver.
     pub(crate) fn branch(self: &Arc<Self>, caller: Caller) -> Arc<Self> {
         let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
         let max_unsent = limits.max_unsent_bytes;
@@ -139,7 +138,8 @@ impl Connection {
         branch
     }
 
-    /// A connection that is nothing but the trunk of its branches: for what belongs to no request, so few bytes may wait.
+    /// A connection that is only the trunk of its branches: for messages that belong to no request, so that `max_unsent` is
+    /// small.
     #[cfg(feature = "http-server")]
     pub(crate) fn trunk_of(
         role: Arc<dyn Role>,
@@ -181,7 +181,7 @@ impl Connection {
         &self.role
     }
 
-    /// What this is a branch of, or itself.
+    /// The connection of which this is a branch, or this one if it is a trunk.
     pub(crate) fn trunk(self: &Arc<Self>) -> &Arc<Self> {
         self.trunk.as_ref().unwrap_or(self)
     }
@@ -191,7 +191,7 @@ impl Connection {
         self.trunk.as_deref().unwrap_or(self)
     }
 
-    /// Other nodes notify the same client, too, from here on.
+    /// Records that other nodes notify the same client, too, from here on.
     #[cfg(feature = "http-server")]
     pub(crate) fn note_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
@@ -216,7 +216,7 @@ impl Connection {
         &self.shared().in_flight
     }
 
-    /// Those of them that came with a progress token.
+    /// The peer's requests in flight that have a progress token.
     pub(in crate::session) fn progress_tokens(&self) -> &ProgressTokens<ContextParts> {
         &self.shared().progress_tokens
     }
@@ -229,13 +229,13 @@ impl Connection {
             .get_or_init(|| NotificationQueue::new(&shared.limits, &self.runtime))
     }
 
-    /// The same, if an answer that has come now may have to wait for handlers to begin.
+    /// The notification queue, if an answer that arrives now may have to wait for handlers to begin.
     pub(in crate::session) fn awaited_notifications(&self) -> Option<&Arc<NotificationQueue>> {
         let queue = self.shared().notifications.get();
         queue.filter(|queue| queue.is_awaited())
     }
 
-    /// While the transport waits for a person, no call times out.
+    /// Pauses the timeouts of calls while the transport waits for a person.
     #[cfg(feature = "client")]
     pub(crate) fn pause_for(&self, waits: PersonWaits) {
         self.shared().paused_deadlines.count_waits(waits);
@@ -246,24 +246,24 @@ impl Connection {
         &self.shared().paused_deadlines
     }
 
-    /// Remembers with which error something was answered.
+    /// Records the code of an error answer.
     pub(in crate::session) fn note_failure(&self, code: ErrorCode) {
         self.last_error.store(code.value(), Ordering::Relaxed);
     }
 
-    /// The code of the error that was answered last.
+    /// The code of the last error answer.
     #[cfg(feature = "http-server")]
     pub(crate) fn failed_with(&self) -> Option<ErrorCode> {
         let code = self.last_error.load(Ordering::Relaxed);
         (code != 0).then(|| ErrorCode::from(code))
     }
 
-    /// The caller: the sender of what arrives here.
+    /// The caller: the sender of the messages on this connection.
     pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Takes nothing more from the peer until the returned guard is dropped: what comes next relies on what is being done.
+    /// Takes no more messages from the peer until the returned guard is dropped: later messages rely on the current work.
     pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         self.held.store(true, Ordering::Relaxed);
         Hold(Arc::clone(self))
@@ -274,7 +274,7 @@ impl Connection {
     }
 }
 
-/// A pause in what a connection takes from its peer; made by [`Connection::hold`].
+/// A guard that pauses taking messages from the peer; made by [`Connection::hold`].
 #[derive(Debug)]
 pub(crate) struct Hold(Arc<Connection>);
 
@@ -294,22 +294,22 @@ opaque_debug!(Connection, |it| {
 
 /// A client or a server at one end of one connection.
 ///
-/// The way of a request goes on in its implementations: the dispatch of `server/` and that of `client/`.
+/// Its implementations dispatch requests further, in `server/` and in `client/`.
 pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     fn side(&self) -> Side;
 
     /// The revision of the session, once it is negotiated.
     fn revision(&self) -> Option<Revision>;
 
-    /// Itself, to be downcast.
+    /// The role as [`Any`], to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Serves a request, through [`run`](crate::session::inbound::run::run) or
     /// [`respond_inline`](crate::session::inbound::run::respond_inline). Does not block.
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
 
-    /// Takes a notification. What it changes in the session is changed when this returns; users' handlers wait in the
-    /// [`NotificationQueue`]. Its sender is given where the transport knows that of each message.
+    /// Takes a notification. Its effects on the session are complete when this returns; users' handlers wait in the
+    /// [`NotificationQueue`]. `sender` is given if the transport knows the sender of each message.
     fn notification(
         &self,
         connection: &Arc<Connection>,
@@ -317,8 +317,8 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         sender: Option<&Principal>,
     );
 
-    /// The peer takes back a request that is none of its own. Returns whether there is such a request: servers end
-    /// subscriptions that clients opened.
+    /// Handles a cancellation by the peer that names none of its own requests. Returns whether it names a request of this side:
+    /// servers end the subscriptions of clients in this way.
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
         let _ = (connection, id);
         false
@@ -329,15 +329,15 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// The `serverInfo` that every result is stamped with, as a JSON object, where the peer expects one.
+    /// The `serverInfo` that is added to every result, as a JSON object, if the peer expects one.
     fn server_info(&self) -> Option<&str> {
         None
     }
 
-    /// The innermost of the incoming middleware.
+    /// Handles a request after all incoming middleware.
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>>;
 
-    /// The outgoing middleware, where there is any.
+    /// The outgoing middleware, if there is any.
     fn outgoing(&self) -> Option<Next>;
 
     /// The `_meta` members that every request carries, as JSON members without braces.
@@ -345,8 +345,8 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whether the session goes on with another connection to the same peer where this one has ended: it is open, and the peer
-    /// keeps nothing of it.
+    /// Whether the session continues over another connection to the same peer after this one has ended: the session is open,
+    /// and the peer keeps none of its state.
     fn outlives_peer(&self) -> bool {
         false
     }
@@ -354,7 +354,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     /// Whether a key of `_meta` belongs to an extension of this side.
     fn has_meta_key(&self, key: &str) -> bool;
 
-    /// The connection is gone.
+    /// Cleans up after the connection has ended.
     fn closed(&self, connection: &Arc<Connection>);
 }
 
@@ -371,16 +371,16 @@ pub(crate) struct Arrival<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: &'a str,
     pub(crate) params: Option<&'a RequestParams<'a>>,
-    /// The sender, where the transport knows that of each message.
+    /// The sender, if the transport knows the sender of each message.
     pub(crate) sender: Option<Principal>,
     /// The batch that the answer belongs to.
     pub(crate) batch: Option<Arc<Batch>>,
 }
 
-/// What a handler can know and do while it serves one request.
+/// The context of a request, by which its handler learns about the caller and sends messages.
 ///
-/// A handler takes it as its first argument where it wants it. It is cheap to clone, and may outlive the handler; then
-/// what it sends is dropped.
+/// A handler takes it as its first argument if it needs it. It is cheap to clone, and may outlive the handler; messages that
+/// are sent after that are dropped.
 ///
 /// ```
 /// use oxmcp::{RequestContext, Tool, ToolError};
@@ -403,7 +403,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// The caller, where authentication has established one. `None` over stdio, and on endpoints that take anybody.
+    /// The caller, if authentication has established one. `None` over stdio, and on endpoints without authentication.
     ///
     /// ```
     /// use oxmcp::{Principal, RequestContext, Tool};
@@ -419,13 +419,13 @@ impl RequestContext {
     }
 }
 
-/// The inside of a [`RequestContext`].
+/// The shared data of a [`RequestContext`].
 #[derive(Debug)]
 pub(crate) struct ContextParts {
     pub(crate) connection: Arc<Connection>,
     /// `None` for a notification.
     pub(crate) id: Option<RequestId>,
-    /// The sender, where the transport knows that of each message. Else it is that of the connection.
+    /// The sender, if the transport knows the sender of each message. Otherwise the connection's caller counts.
     pub(crate) sender: Option<Principal>,
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) peer: Arc<Peer>,
@@ -435,30 +435,30 @@ pub(crate) struct ContextParts {
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: Latch,
-    /// What the role keeps for the handler, where it keeps anything.
+    /// State that the role keeps for the handler, if any.
     pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// Takes what the handler says and asks once it goes on without its request.
+    /// Takes over the handler's progress and questions after it is detached from its request.
     pub(crate) detached: Detached,
-    /// What its client said of the task that the request is to run as (2025-11-25 only).
+    /// The client's metadata of the task that the request is to run as (2025-11-25 only).
     #[cfg(feature = "server")]
     pub(crate) task: OnceLock<oxmcp_protocol::TaskMetadata>,
-    /// Set with the answer: nothing that belongs to the request may follow it.
+    /// Set with the answer: no more messages of the request may follow it.
     pub(in crate::session) answered: AtomicBool,
 }
 
 impl AsRef<Latch> for ContextParts {
-    /// Set when the answer is no longer wanted.
+    /// The latch that is set when the answer is no longer wanted.
     fn as_ref(&self) -> &Latch {
         &self.cancel
     }
 }
 
-/// What the peer said of itself: with each request where the revision is modern, else when the session was opened.
+/// The peer's description of itself: sent with each request if the revision is modern, else when the session was opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) revision: Revision,
     pub(crate) implementation: Option<Implementation>,
-    /// What the client can do, be it the peer or, as the server was told, this side.
+    /// The capabilities of the client, which is the peer or, as declared to the server, this side.
     pub(crate) capabilities: ClientCapabilities,
 }
 
@@ -466,26 +466,26 @@ pub(crate) struct Peer {
 pub struct Request {
     pub(in crate::session) method: Cow<'static, str>,
     pub(in crate::session) params: Option<Box<RawValue>>,
-    /// The params as they came in, where a middleware has put others in their place.
+    /// The params as they were received, if a middleware has replaced them.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(in crate::session) original: Option<Box<RawValue>>,
     pub(in crate::session) direction: Direction,
 }
 
-/// The way that a [`Request`] goes.
+/// The direction of a [`Request`].
 pub(in crate::session) enum Direction {
     Incoming(RequestContext),
-    /// Options are there for a request and not for a notification.
+    /// The options are set for a request and not for a notification.
     Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
-    /// A notification on its way out that belongs to a request that came in.
+    /// An outgoing notification that belongs to an incoming request.
     OfRequest(RequestContext),
 }
 
-/// What comes after a middleware: the next one, or in the end the handler or the wire.
+/// The rest of the chain after a middleware: the next middleware, or at the end the handler or the wire.
 ///
 /// It is a [`tower::Service`](tower_service::Service), so that tower's layers can wrap it.
 #[derive(Clone)]
 pub struct Next(pub(in crate::session) Arc<NextFn>);
 
-/// What a [`Next`] does with a request.
+/// The function that a [`Next`] calls with a request.
 pub(in crate::session) type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;

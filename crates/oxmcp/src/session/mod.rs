@@ -1,22 +1,22 @@
 //! The engine of a connection, which both roles share: its driver, requests in both directions, notifications, shutdown and
-//! middleware. Nothing here knows what a tool is.
+//! middleware. It is independent of tools, prompts and resources.
 //!
-//! | room | |
+//! | module | content |
 //! |---|---|
-//! | `connection.rs` | the state of a connection, and the [`Role`](connection::Role) that it needs to know |
+//! | `connection.rs` | the state of a connection, and the interface of its [`Role`](connection::Role) |
 //! | `driver/` | the event loop, the output buffer, shutdown, pings |
-//! | `inbound/` | requests that the peer makes |
-//! | `outbound/` | calls that this side makes |
-//! | `notifications/` | ordered delivery to users' handlers, progress both ways |
-//! | `handler/` | what a handler is, gets and fails with |
-//! | `middleware/` | what requests and notifications pass on their way |
-//! | `sealing.rs` | what travels with clients or lies in stores, and the keys that seal it |
+//! | `inbound/` | requests of the peer |
+//! | `outbound/` | calls of this side |
+//! | `notifications/` | ordered delivery to users' handlers, progress in both directions |
+//! | `handler/` | the traits of handlers, their contexts, their states and their errors |
+//! | `middleware/` | middleware for requests and notifications |
+//! | `sealing.rs` | sealing of data that travels with clients or lies in stores, and the keys for it |
 //! | `shared_keys.rs` | the keys that all nodes of a server share |
-//! | `trace/` | spans of requests in both directions, and how a trace goes on at the peer |
-//! | `panics.rs`, `task.rs` | panics that are caught, and small parts of asynchronous code |
+//! | `trace/` | spans of requests in both directions, and the propagation of traces to the peer |
+//! | `panics.rs`, `task.rs` | caught panics, and building blocks of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
-//! `inbound/run.rs`, and its answer by `driver/outbox.rs` back to the event loop.
+//! `inbound/run.rs`, and its answer through `driver/outbox.rs` back to the event loop.
 
 pub(crate) mod connection;
 pub(crate) mod driver;

@@ -1,4 +1,4 @@
-//! Panics of users' code, which become errors.
+//! Panics of user code, which become errors.
 
 use std::{
     any::Any,
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Panic(Box<dyn Any + Send>);
 
 impl Panic {
-    /// What the peer is told, once the log knows all.
+    /// Logs the panic, and returns the error for the peer, which does not have the panic's text.
     pub(crate) fn into_error(self) -> Error {
         tracing::error!(panic = %Logged(self.text()), "a handler panicked");
         Error::internal("the handler failed unexpectedly; the log of its side says more")
@@ -37,7 +37,8 @@ impl Panic {
 
 /// Calls `f`, and returns its panic as an error.
 ///
-/// The caller drops what the closure was working on: nothing that a panic may have left half done is used again.
+/// The caller must drop the data that the closure was working on: state that a panic may have left inconsistent is not used
+/// again.
 pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> StdResult<T, Panic> {
     catch_unwind(AssertUnwindSafe(f)).map_err(Panic)
 }
@@ -59,12 +60,12 @@ pub(crate) async fn catch<F: Future + Unpin>(mut future: F) -> StdResult<F::Outp
     poll_fn(|cx| poll(Pin::new(&mut future), cx)).await
 }
 
-/// Calls a user's code; its panic becomes an error.
+/// Calls user code; its panic becomes an error.
 pub(crate) fn catch_panic<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     flatten(catch_sync(f))
 }
 
-/// Makes one result of two: a panic becomes an error.
+/// Flattens the two results into one: a panic becomes an error.
 pub(crate) fn flatten<T>(result: StdResult<Result<T>, Panic>) -> Result<T> {
     result.unwrap_or_else(|panic| Err(panic.into_error()))
 }

@@ -1,8 +1,8 @@
-//! Sealing of what travels with clients or lies in stores: the keys, and an audited AEAD.
+//! Sealing of data that travels with clients or lies in stores: the keys, and an audited AEAD.
 //!
-//! What is sealed is base64url (for stores the bytes themselves) of the version (1 byte), the id of the key (4), the nonce (24), and the text encrypted with
-//! XChaCha20-Poly1305 (with a tag of 16 bytes at its end). What it is bound to is not in it: it is authenticated along with it,
-//! so that it opens for nothing else.
+//! Sealed data is base64url (for stores the bytes themselves) of the version (1 byte), the id of the key (4), the nonce (24),
+//! and the text encrypted with XChaCha20-Poly1305 (with a tag of 16 bytes at its end). The context to which it is bound is not
+//! part of it: the context is authenticated along with it, so that the data opens in no other context.
 
 use std::{fmt, sync::OnceLock};
 
@@ -21,17 +21,17 @@ use crate::error::{Error, Result};
 /// The version of the format.
 pub(crate) const FORMAT: u8 = 1;
 pub(crate) const TAG: usize = 16;
-/// How many random bytes go into what is sealed.
+/// The number of random bytes in sealed data.
 pub(crate) const NONCE: usize = 24;
-/// Before the ciphertext: the version, the id of the key, the nonce.
+/// The length of the bytes before the ciphertext: the version, the id of the key, the nonce.
 pub(crate) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
 
-/// A key that seals what travels with somebody else: what a handler remembers while the client is asked
-/// (`Server::state_keys`), and an attempt to log in while the browser is elsewhere (`Login::keys`).
+/// A key that seals data that travels through another party: the journal of a handler while the client is asked
+/// (`Server::state_keys`), and a login attempt while the user is in the browser (`Login::keys`).
 ///
-/// A process makes one of its own when it first needs it, which is right as long as the same process opens what it sealed.
-/// Where several processes serve the same clients, or where what is sealed is to outlive a restart, give all of them the same
-/// keys.
+/// By default a process generates a key of its own when it first needs it, which is right as long as the same process opens the
+/// data that it sealed. If several processes serve the same clients, or if sealed data is to outlive a restart, give all of
+/// them the same keys.
 ///
 /// ```
 /// use oxmcp::StateKey;
@@ -47,11 +47,11 @@ pub struct StateKey {
     id: KeyId,
 }
 
-/// The id of a key, which says nothing of the key.
+/// The id of a key, which reveals nothing of the key.
 pub(crate) type KeyId = [u8; 4];
 
 impl StateKey {
-    /// How many bytes a key has.
+    /// The length of a key in bytes.
     pub const LENGTH: usize = 32;
 
     /// A key of these bytes, all of which must be random.
@@ -66,14 +66,14 @@ impl StateKey {
     /// A new random key.
     ///
     /// # Errors
-    /// Where the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn random() -> Result<Self> {
         random().map(Self::new)
     }
 
-    /// A key of 32 random bytes in base64, as configuration and stores of secrets keep it. Such a text is made by
-    /// `openssl rand -base64 32`, or by `head -c 32 /dev/urandom | base64`. The alphabet of URLs is read, too, and so is a
-    /// text without the `=` at its end.
+    /// A key of 32 random bytes in base64, as configuration and secret stores keep it. Such a text is made by `openssl rand
+    /// -base64 32`, or by `head -c 32 /dev/urandom | base64`. The URL-safe alphabet is accepted, too, and so is a text without
+    /// the `=` at its end.
     ///
     /// ```
     /// use oxmcp::{Server, StateKey};
@@ -88,7 +88,7 @@ impl StateKey {
     /// ```
     ///
     /// # Errors
-    /// Where it is not the base64 of 32 bytes. The error does not repeat the text.
+    /// If the text is not the base64 of 32 bytes. The error does not repeat the text.
     pub fn from_base64(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref().trim().trim_end_matches('=');
         let bytes = match text.contains(['-', '_']) {
@@ -103,7 +103,7 @@ impl StateKey {
         })
     }
 
-    /// The key for another use, made of this one. Its id is the same, which says nothing of either.
+    /// Derives a key for another purpose from this one. The id is the same, which reveals nothing of either.
     #[cfg(feature = "server")]
     pub(crate) fn derived(&self, purpose: &[u8]) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl fmt::Debug for StateKey {
 #[derive(Debug, Default)]
 pub(crate) struct KeyRing {
     given: Vec<StateKey>,
-    /// The key of this process, made when it is first needed, where none was given.
+    /// The key of this process, generated when it is first needed, if none was given.
     own: OnceLock<StateKey>,
 }
 
@@ -143,7 +143,7 @@ impl KeyRing {
         }
     }
 
-    /// Whether it has keys that were given to it.
+    /// Whether keys were given.
     #[cfg(feature = "http-server")]
     pub(crate) fn is_given(&self) -> bool {
         !self.given.is_empty()
@@ -173,7 +173,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// The SHA-256 digest of parts that are read one after another.
+/// The SHA-256 digest of the concatenated parts.
 pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
@@ -182,16 +182,17 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// What something sealed is bound to: presented with anything else, it does not open.
+/// The context to which sealed data is bound: it does not open in any other context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
-    /// What it is for, which no two uses of a key share.
+    /// The purpose, which no two uses of a key share.
     pub(crate) purpose: &'a [u8],
     pub(crate) parts: &'a [&'a [u8]],
 }
 
 impl Bound<'_> {
-    /// What is authenticated along with the text. Each part has its length before it, so that no two bindings look alike.
+    /// The data that is authenticated along with the text. Each part is preceded by its length, so that no two contexts have
+    /// the same bytes.
     fn authenticated(&self, header: &[u8]) -> Vec<u8> {
         let parts = || {
             [self.purpose, header]
@@ -207,14 +208,14 @@ impl Bound<'_> {
     }
 }
 
-/// Why something sealed does not open. For the log: the peer learns nothing of it.
+/// The reason for which sealed data does not open. It is for the log: the peer is not told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     TooLong,
-    /// It was never of this format.
+    /// The data does not have this format.
     Malformed,
     UnknownKey,
-    /// It was changed on the way, or it belongs to something else.
+    /// The data was changed, or is bound to another context.
     Forged,
     Expired,
 }
@@ -235,7 +236,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Seals a text; `None` where the cipher refuses, which is beyond any length that is in use.
+/// Seals a text; `None` if the cipher refuses, which happens only beyond any length in use.
 pub(crate) fn seal(
     plain: &[u8],
     bound: Bound<'_>,
@@ -245,7 +246,7 @@ pub(crate) fn seal(
     seal_bytes(plain, bound, key, nonce).map(|sealed| BASE64_URL_SAFE_NO_PAD.encode(sealed))
 }
 
-/// The same before it is text.
+/// Like [`seal`], without the encoding as text.
 fn seal_bytes(
     plain: &[u8],
     bound: Bound<'_>,
@@ -265,10 +266,10 @@ fn seal_bytes(
     Some(sealed)
 }
 
-/// Opens what was sealed.
+/// Opens sealed data.
 ///
 /// # Errors
-/// Where it must not be trusted.
+/// If the data is malformed, was sealed with an unknown key, was changed, or is bound to another context.
 pub(crate) fn open(sealed: &str, bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>, Refused> {
     let sealed = BASE64_URL_SAFE_NO_PAD
         .decode(sealed)
@@ -276,7 +277,7 @@ pub(crate) fn open(sealed: &str, bound: Bound<'_>, keys: &KeyRing) -> Result<Vec
     open_bytes(&sealed, bound, keys)
 }
 
-/// The same where it is no text.
+/// Like [`open`], for sealed data that is not encoded as text.
 fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>, Refused> {
     let (header, encrypted) = sealed
         .split_first_chunk::<HEADER>()
@@ -296,8 +297,9 @@ fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>
     plain.map_err(|_| Refused::Forged)
 }
 
-/// Keys that seal what a store outside of this process keeps, for whoever writes such a store: the first one seals, all of them open,
-/// so that a key can be replaced while what it has sealed is still there. They are made of keys that may have other uses.
+/// Keys that seal the data in a store outside of this process, for authors of such stores: the first one seals, all of them
+/// open, so that a key can be replaced while data that it has sealed is still there. They are derived from keys that may have
+/// other uses.
 ///
 /// ```
 /// use oxmcp::{StateKey, StoreKeys};
@@ -315,23 +317,24 @@ pub struct StoreKeys(std::sync::Arc<KeyRing>);
 
 #[cfg(feature = "server")]
 impl StoreKeys {
-    /// These keys.
+    /// Derives the keys for stores from these keys.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = StateKey>) -> Self {
         let derived = keys.into_iter().map(|key| key.derived(b"store"));
         Self(std::sync::Arc::new(KeyRing::new(derived.collect())))
     }
 
-    /// Whether there is none: then nothing can be sealed.
+    /// Whether there is no key: then no data can be sealed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.given.is_empty()
     }
 
-    /// Seals something for a place, of whose parts no two places share all, as its kind and its key. It becomes 45 bytes longer.
+    /// Seals data for a place. The parts of a place, such as its kind and its key, must differ from those of all others. The
+    /// sealed data is 45 bytes longer.
     ///
     /// # Errors
-    /// Where there is no key, or the operating system gives no randomness.
+    /// If there is no key, or the operating system provides no randomness.
     pub fn seal(&self, place: &[&[u8]], plain: &[u8]) -> Result<Vec<u8>> {
         let key = self.0.given.first().ok_or_else(|| {
             Error::misuse(
@@ -342,10 +345,10 @@ impl StoreKeys {
             .ok_or_else(|| Error::internal("this is too long to be sealed"))
     }
 
-    /// Opens what was sealed for this place.
+    /// Opens data that was sealed for this place.
     ///
     /// # Errors
-    /// Where no key of these has sealed it, it was sealed for another place, or it was changed.
+    /// If the data was not sealed with one of these keys, was sealed for another place, or was changed.
     pub fn open(&self, place: &[&[u8]], sealed: &[u8]) -> Result<Vec<u8>> {
         open_bytes(sealed, stored_at(place), &self.0).map_err(|refused| {
             Error::internal(match refused {
@@ -413,7 +416,7 @@ mod tests {
         let place: [&[u8]; 2] = [b"task", b"a"];
         let sealed = before.seal(&place, b"secret").unwrap();
         assert_eq!(sealed.len(), b"secret".len() + HEADER + TAG);
-        // The key is replaced, and the old one kept for a while.
+        // The key is replaced, and the old one is kept for a while.
         let both = StoreKeys::new([new.clone(), old.clone()]);
         assert_eq!(both.open(&place, &sealed).unwrap(), b"secret");
         let resealed = both.seal(&place, b"secret").unwrap();
@@ -421,7 +424,7 @@ mod tests {
         assert_eq!(after.open(&place, &resealed).unwrap(), b"secret");
         let unknown = after.open(&place, &sealed).unwrap_err().to_string();
         assert!(unknown.contains("the same keys"), "{unknown}");
-        // Parts are told apart.
+        // The boundaries of the parts matter.
         let moved: [&[u8]; 2] = [b"tas", b"ka"];
         let mut changed = sealed.clone();
         *changed.last_mut().unwrap() ^= 1;

@@ -1,4 +1,4 @@
-//! Keys that all nodes of a server share, and what each use of them is given.
+//! Keys that all nodes of a server share, and the keys that are derived from them for each use.
 
 use std::{fmt, sync::Arc};
 
@@ -6,9 +6,9 @@ use arc_swap::ArcSwap;
 
 use super::sealing::{KeyRing, StateKey, StoreKeys};
 
-/// The keys that all nodes of a server share, for whoever writes a [`Cluster`](crate::http::Cluster): the first one seals, all of
-/// them open. Each use has keys of its own, which are derived from these: what a store keeps ([`store`](Self::store)), what travels with
-/// clients (`requestState`), and the nonces of DPoP.
+/// The keys that all nodes of a server share, for authors of a [`Cluster`](crate::http::Cluster): the first one seals, all of
+/// them open. Each use has keys of its own, which are derived from these: data in stores ([`store`](Self::store)), state that
+/// travels with clients (`requestState`), and the nonces of DPoP.
 ///
 /// Clones change together: [`replace`](Self::replace) takes effect everywhere at once, without a restart.
 ///
@@ -28,7 +28,7 @@ pub struct SharedKeys(Arc<ArcSwap<Derived>>);
 struct Derived {
     store: StoreKeys,
     states: Arc<KeyRing>,
-    /// Those of nonces, the one that makes them first.
+    /// The keys of nonces, first the one that makes new nonces.
     #[cfg(feature = "auth")]
     nonces: Vec<[u8; StateKey::LENGTH]>,
 }
@@ -47,36 +47,36 @@ impl Derived {
 }
 
 impl SharedKeys {
-    /// These keys.
+    /// Creates shared keys from these keys.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = StateKey>) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(Derived::of(keys))))
     }
 
-    /// From now on the keys are these, for all clones. To replace a key, put the new one second on all nodes, then first, and leave the
-    /// old one out when nothing is left that it has sealed.
+    /// Replaces the keys, for all clones. To replace a key, put the new one second on all nodes, then first, and remove the old
+    /// one when no data is left that it has sealed.
     pub fn replace(&self, keys: impl IntoIterator<Item = StateKey>) {
         self.0.store(Arc::new(Derived::of(keys)));
     }
 
-    /// Whether there is none: then nothing can be sealed.
+    /// Whether there is no key: then no data can be sealed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.load().store.is_empty()
     }
 
-    /// Those for what a store keeps, as they are now.
+    /// The current keys for the data in stores.
     #[must_use]
     pub fn store(&self) -> StoreKeys {
         self.0.load().store.clone()
     }
 
-    /// Those for what travels with clients, as they are now.
+    /// The current keys for state that travels with clients.
     pub(crate) fn states(&self) -> Arc<KeyRing> {
         Arc::clone(&self.0.load().states)
     }
 
-    /// Those for nonces, as they are now.
+    /// The current keys for nonces.
     #[cfg(feature = "auth")]
     pub(crate) fn nonces(&self) -> Vec<[u8; StateKey::LENGTH]> {
         self.0.load().nonces.clone()

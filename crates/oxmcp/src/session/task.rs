@@ -29,11 +29,11 @@ use crate::error::Result;
 #[cfg(any(feature = "client", feature = "http-server"))]
 use crate::session::panics::catch_sync;
 
-/// A future on the heap that owns all it needs.
+/// A future on the heap that owns all its data.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Awaits all of these at once, and gives their texts in order. The first failure ends it. Of each kind of future the code that
-/// waits for many would be compiled anew, so they are boxed.
+/// Awaits all futures at once, and returns their texts in order. The first error ends it. They are boxed, since the code that
+/// joins them would otherwise be compiled for each type of future.
 pub(crate) async fn try_join_boxed<'a, F>(
     futures: impl Iterator<Item = F>,
 ) -> Result<Vec<Box<RawValue>>>
@@ -44,8 +44,8 @@ where
     try_join_all(futures).await
 }
 
-/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once for each kind of output, and not for
-/// each kind of future.
+/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once for each type of output, and not
+/// for each type of future.
 pub(crate) fn spawn<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -56,18 +56,18 @@ fn spawn_boxed<T: Send + 'static>(future: BoxFuture<T>) -> JoinHandle<T> {
     task::spawn(future)
 }
 
-/// Spawns a task after its first poll: what it begins with is done before this returns, if there is room. So a request that it sends
-/// comes before any later one.
+/// Spawns a task after its first poll: its first actions are done before this returns, if there is room. So a request that it
+/// sends precedes all later ones.
 #[cfg(any(feature = "client", feature = "http-server"))]
 pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     let mut future: BoxFuture<()> = Box::pin(future);
-    // A panic ends it and nothing else, as it does a task.
+    // A panic ends only this future, as it would end only a task.
     if let Ok(None) = catch_sync(|| future.as_mut().now_or_never()) {
         spawn_boxed(future);
     }
 }
 
-/// Spawns a task as [`spawn_polled`] does, and waits for its end, but no longer than that: then it goes on in the background.
+/// Spawns a task as [`spawn_polled`] does, and waits for its end, but at most for `limit`: then it continues in the background.
 #[cfg(feature = "client")]
 pub(crate) async fn run_polled_within(
     limit: Duration,
@@ -78,11 +78,11 @@ pub(crate) async fn run_polled_within(
         future.await;
         drop(running);
     });
-    // Either way it is dropped: nothing is ever sent.
+    // The result does not matter: nothing is ever sent, and the sender is only dropped.
     let _ = timeout(limit, ended).await;
 }
 
-/// Spawns a task on `runtime`, as [`spawn`] does on the one that is running.
+/// Spawns a task on `runtime`, as [`spawn`] does on the current one.
 pub(crate) fn spawn_on(
     runtime: &Handle,
     future: impl Future<Output = ()> + Send + 'static,
@@ -91,10 +91,9 @@ pub(crate) fn spawn_on(
     runtime.spawn(future)
 }
 
-/// A flag that is set once and can be waited for.
+/// A flag that can be set once and waited for.
 ///
-/// Unlike a [`CancellationToken`](crate::CancellationToken) it is part of what holds it and allocates nothing: each request
-/// has one.
+/// Unlike a [`CancellationToken`](crate::CancellationToken) it is stored inline and allocates nothing: each request has one.
 #[derive(Debug, Default)]
 pub(crate) struct Latch {
     set: AtomicBool,
@@ -123,7 +122,7 @@ impl Latch {
     }
 }
 
-/// Stores a waker in the place of an earlier one, which is mostly of the same task and then not cloned again.
+/// Stores a waker in place of an earlier one, which usually belongs to the same task and is then not cloned again.
 pub(crate) fn store_waker(stored: &mut Option<Waker>, waker: &Waker) {
     match stored {
         Some(stored) => stored.clone_from(waker),
@@ -131,13 +130,13 @@ pub(crate) fn store_waker(stored: &mut Option<Waker>, waker: &Waker) {
     }
 }
 
-/// The moment `wait` after `start`, or one so far away that it never comes: users may wait for ever.
+/// The time `wait` after `start`, or one so far away that it is never reached: users may wait for ever.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     start.checked_add(wait).unwrap_or_else(|| start + FAR)
 }
 
-/// Waits until this moment; for ever where there is none.
+/// Waits until the given time; for ever if there is none.
 #[cfg(feature = "http-server")]
 pub(crate) async fn reached(moment: Option<Instant>) {
     match moment {
@@ -146,8 +145,8 @@ pub(crate) async fn reached(moment: Option<Instant>) {
     }
 }
 
-/// Like [`tokio::time::timeout`], but without a timer for a future that is ready at once, as most are. `None` when the time is
-/// over. Cancel safe where the future is.
+/// Like [`tokio::time::timeout`], but without a timer for a future that is ready at once, as most are. `None` if the time is
+/// over. Cancel safe if the future is.
 #[cfg(feature = "http-server")]
 pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     select! {
@@ -157,13 +156,13 @@ pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) 
     }
 }
 
-/// A future that is made when it is polled first.
+/// A future that is created when it is first polled.
 #[cfg(feature = "http-server")]
 pub(crate) async fn lazy<F: Future>(make: impl FnOnce() -> F) -> F::Output {
     make().await
 }
 
-/// Lets the tasks have their turn that can run now. Unlike [`yield_now`](tokio::task::yield_now) it does not look for I/O
+/// Lets the tasks that are ready now have their turn. Unlike [`yield_now`](tokio::task::yield_now) it does not poll for I/O
 /// first, which would be a system call.
 pub(crate) async fn requeue() {
     let mut is_requeued = false;

@@ -1,4 +1,4 @@
-//! Patience with a store: how long it may take to answer, and how long it is left alone when it has not.
+//! Circuit breaker of a store: the time-out of its calls, and the pause after one.
 
 use std::{future::Future, time::Duration};
 
@@ -14,18 +14,18 @@ use crate::{
     sync::Mutex,
 };
 
-/// How long a store may take to answer.
+/// The time-out of a call.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a store that has not answered is not asked.
+/// The pause without calls after a time-out.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How many calls of a store are under way at once; more wait their turn. Each has its time once it is made: of a change that
-/// thousands of sessions hear of, the last would not be answered in time if all were made together.
+/// The maximum number of calls of a store in flight; more wait their turn. The time-out of a call begins when it is made: when
+/// thousands of sessions hear of one change and all called at once, the last would not be answered in time.
 const MAX_CALLS: usize = 256;
-/// How long a call may wait for its turn.
+/// The maximum time that a call waits for its turn.
 const MAX_QUEUED: Duration = Duration::from_secs(10);
 
-/// The breaker of one store: once it has not answered in time it is not asked for a while, and then by one call alone, until it
-/// answers. A request waits for a store that hangs once, and no more.
+/// The circuit breaker of one store. After a time-out the store is not called for a while, and then by one call at a time until
+/// it answers. So requests wait for a store that hangs only once.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     /// The name of the store.
@@ -36,15 +36,15 @@ pub(crate) struct Breaker {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When a store may be asked again that has not answered.
+    /// The time at which the store may be called again after a time-out.
     reopens: Option<Instant>,
     health: StoreHealth,
 }
 
-/// What is known of a store by how it was when it was asked last.
+/// The health of a store, by its last calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StoreHealth {
-    /// It has never answered yet.
+    /// The store has never answered.
     #[default]
     Unknown,
     Answers,
@@ -64,7 +64,7 @@ impl Breaker {
         self.state.lock().health
     }
 
-    /// Waits for an answer of the store, within bounds. Cancel safe if the answer is.
+    /// Runs a call of the store, within the time-outs. Cancel safe if `answer` is.
     pub(crate) async fn call<T>(
         &self,
         answer: impl Future<Output = Result<T>> + Send,
@@ -75,7 +75,7 @@ impl Breaker {
         let answer = select! {
             biased;
             answer = answer => answer,
-            // Made when it is polled first: a store in memory answers at once, and needs no timer.
+            // The timer is created when it is first polled, since a store in memory answers at once, and needs none.
             () = async { sleep(PATIENCE).await } => {
                 self.open(begun);
                 return Err(Error::timeout(format!(
@@ -88,14 +88,14 @@ impl Breaker {
         answer
     }
 
-    /// Waits until the store may be asked one thing more.
+    /// Waits until another call of the store may be made.
     ///
     /// # Errors
-    /// Where that takes too long.
+    /// If the wait takes too long.
     async fn turn(&self) -> Result<Option<SemaphorePermit<'_>>> {
         select! {
             biased;
-            // They are never closed.
+            // The semaphore is never closed.
             turn = self.calls.acquire() => Ok(turn.ok()),
             () = async { sleep(MAX_QUEUED).await } => Err(Error::timeout(format!(
                 "the store is too slow for what it is asked: a call has waited for {MAX_QUEUED:?}"
@@ -104,7 +104,7 @@ impl Breaker {
     }
 
     /// # Errors
-    /// Where the store is not asked now.
+    /// If the store must not be called now.
     fn check(&self) -> Result<()> {
         let mut state = self.state.lock();
         let Some(reopens) = state.reopens else {
@@ -116,7 +116,7 @@ impl Breaker {
                 "the store has not answered lately, and is not asked now",
             ));
         }
-        // This call tries it; others do not until that is over.
+        // This call tries the store; others fail until it has ended.
         state.reopens = Some(now + PATIENCE);
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Breaker {
 
     fn close(&self, begun: Instant, error: Option<&Error>) {
         let store = self.store;
-        // One that refuses what it is asked is there.
+        // A store that refuses a call works.
         let failed = error.is_some_and(|error| !error.is_refusal());
         metrics::store_asked(store, begun.elapsed(), failed.then_some("unavailable"));
         let mut state = self.state.lock();
@@ -180,7 +180,7 @@ mod tests {
         };
         let answers = join_all((0..1500).map(|_| breaker.call(answer()))).await;
         assert_eq!(answers.iter().filter(|it| it.is_err()).count(), 0);
-        // What would wait for too long says why.
+        // A call that would wait for too long fails with the reason.
         let answers = join_all((0..4000).map(|_| breaker.call(answer()))).await;
         let late = answers.into_iter().find_map(Result::err);
         let late = late.unwrap().to_string();

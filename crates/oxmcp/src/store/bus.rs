@@ -1,4 +1,4 @@
-//! Bus between nodes: the trait.
+//! Trait of the bus between nodes.
 
 use std::{future::Future, sync::Arc};
 
@@ -7,18 +7,19 @@ use futures_core::stream::BoxStream;
 
 use crate::error::Result;
 
-/// Carries messages between the nodes of a server: that a session has changed or is over, cancellations and progress that came to
-/// another node than the one that they are for, and what lists and resources have changed.
+/// Carries messages between the nodes of a server: that a session has changed or ended, cancellations and progress that arrived
+/// at another node than the one that serves the request, and changes of lists and resources.
 ///
-/// A message comes at most once, and may be lost: a subscription then [says so](Delivery::Missed), and the node looks
-/// at everything again. Those of one publisher on one topic come in their order. A node hears what it publishes itself.
-/// Messages carry what clients and servers say: who can read the bus can read that.
+/// A message is delivered at most once, and may be lost: the subscription then [reports it](Delivery::Missed), and the node
+/// checks all of its state again. The messages of one publisher on one topic are delivered in their order. A node also receives
+/// its own messages. Messages contain data of clients and servers, so everything with read access to the bus can read these
+/// data.
 ///
-/// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::bus_contract). Who uses it gives up each
-/// call after two seconds. A node subscribes to one topic for sessions and one for changes, whose names are letters, digits, `.` and `-`,
-/// and has one subscription to each at a time; a message has some hundred bytes, and at most a little more than
-/// [`HttpLimits::max_body_bytes`](crate::HttpLimits).
+/// # Implementing a bus
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::bus_contract). The SDK gives up
+/// each call after two seconds. A node subscribes to one topic for sessions and one for changes, whose names consist of
+/// letters, digits, `.` and `-`, and has one subscription to each at a time. A message has some hundred bytes, and at most a
+/// little more than [`HttpLimits::max_body_bytes`](crate::HttpLimits).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,23 +35,23 @@ use crate::error::Result;
 /// # }
 /// ```
 pub trait Bus: Send + Sync + 'static {
-    /// Tells all that have subscribed to a topic.
+    /// Publishes a message to all subscribers of a topic.
     ///
     /// # Errors
-    /// Where it is known that not all were told, or that may be.
+    /// If some subscribers did not, or may not, receive the message.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the message may be told or not.
+    /// If the future is dropped before it returns, the message may or may not have been published.
     fn publish(&self, topic: &str, message: Bytes) -> impl Future<Output = Result<()>> + Send;
 
-    /// Subscribes to topics: what is published once this returns is delivered, or said to be missed. The stream ends where no more can
-    /// come; its subscriber then subscribes anew, and takes it for [`Delivery::Missed`].
+    /// Subscribes to topics: messages that are published after this returns are delivered, or reported as missed. The stream
+    /// ends if no more messages can arrive; its subscriber then subscribes again, and treats it as [`Delivery::Missed`].
     ///
-    /// What waits to be taken is bounded: where a subscriber is too slow, or a connection was lost, it is told that it has missed
-    /// something.
+    /// The queue of a subscriber is bounded: if the subscriber is too slow, or a connection was lost, the subscription reports
+    /// that messages were missed.
     ///
     /// # Errors
-    /// Where the bus cannot be asked.
+    /// If the bus cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -70,17 +71,17 @@ impl<B: Bus> Bus for Arc<B> {
     }
 }
 
-/// What a subscription to a [`Bus`] brings.
+/// An item of a subscription to a [`Bus`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delivery {
     /// A message.
     Message {
-        /// The topic that it was published on.
+        /// The topic on which it was published.
         topic: Arc<str>,
         /// The message.
         message: Bytes,
     },
-    /// Any number of messages may have been lost, of any of the topics, before those that follow.
+    /// Any number of messages, of any of the topics, may have been lost before those that follow.
     Missed,
 }

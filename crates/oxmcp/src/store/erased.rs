@@ -1,5 +1,5 @@
-//! Object-safe forms of the store traits. Each call but the waits has a time-out: a store whose database has gone away often never
-//! answers, and requests and the ends of sessions wait for it.
+//! Object-safe forms of the store traits. Each call except for waits has a time-out: a store whose database has become
+//! unreachable often never answers, and requests and the ends of sessions wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -92,7 +92,7 @@ pub(crate) trait AnyBus: Send + Sync {
     fn health(&self) -> StoreHealth;
 }
 
-/// A store, or a bus, with its breaker.
+/// A store or a bus, with its breaker.
 struct Patient<S> {
     store: S,
     breaker: Breaker,
@@ -107,17 +107,17 @@ impl<S> Patient<S> {
     }
 }
 
-/// A store of events as an object.
+/// Converts an event store to its object-safe form.
 pub(crate) fn any_event_store(store: impl EventStore) -> Arc<dyn AnyEventStore> {
     Patient::new(store, "events")
 }
 
-/// A store of sessions as an object.
+/// Converts a session store to its object-safe form.
 pub(crate) fn any_session_store(store: impl SessionStore) -> Arc<dyn AnySessionStore> {
     Patient::new(store, "sessions")
 }
 
-/// A bus as an object.
+/// Converts a bus to its object-safe form.
 pub(crate) fn any_bus(bus: impl Bus) -> Arc<dyn AnyBus> {
     Patient::new(bus, "bus")
 }

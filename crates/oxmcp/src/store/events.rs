@@ -1,5 +1,5 @@
-//! Store of the events that were sent on the streams of legacy sessions: the trait, the batches that are added, and the ids on the
-//! wire.
+//! Store of the events that were sent on the streams of legacy sessions: the trait, the batches of events, and the event ids on
+//! the wire.
 
 use std::{fmt, future::Future, ops::Range, sync::Arc, time::Duration};
 
@@ -7,25 +7,27 @@ use bytes::Bytes;
 
 use crate::error::Result;
 
-/// Keeps what was sent on the streams of legacy sessions, so that a client that lost its connection gets the rest, from whichever
-/// node it comes to.
+/// Stores the events that were sent on the streams of legacy sessions, so that a client that lost its connection gets the rest,
+/// from any node.
 ///
-/// A session has streams, one for each request that is answered by one and one for what belongs to no request. The
-/// events of a stream are counted from 1, without gaps. Streams are named by session: the same name in two sessions is two
-/// streams, and nothing of one session is ever given to another. Names of sessions are secrets of their clients: keep streams
-/// under [a hash](super::hashed()) of them. The endpoint gives 64 letters, digits and hyphens at most as the name of a stream.
+/// A session has streams: one for each request that is answered by a stream, and one for messages that belong to no request.
+/// The events of a stream are counted from 1, without gaps. Names of streams are scoped by session: the same name in two
+/// sessions denotes two streams, and events of one session are never returned for another. Names of sessions are secrets of
+/// their clients: store streams under [a hash](super::hashed()) of them. The names of streams that the endpoint uses are 64
+/// letters, digits and hyphens at most.
 ///
-/// A store may purge: a session's oldest events first, and it must then say so in [`after`](Self::after). It need not
-/// keep anything once the session is forgotten. Several handles to one store may be at work at once: what one has returned from, all see.
+/// A store may evict events, a session's oldest first, and must then report it in [`after`](Self::after). It need not keep
+/// anything once the session is forgotten. Several handles to one store may be in use at once: once a call on one has returned,
+/// its effect is visible to all.
 ///
-/// A stream has an epoch, 0 at first, which grows with each [lease](Lease) that somebody claims. Who writes a stream does so under
-/// a lease, and renews it while there is nothing to write; another node that sees the lease run out claims the next one, and from
-/// then on the store refuses what comes under the one before, however late.
+/// A stream has an epoch, 0 at first, which increases with each [lease](Lease) that is claimed. The node that writes a stream
+/// holds a lease, and renews it while there is nothing to write. Another node that sees the lease expire claims the next one,
+/// and from then on the store refuses writes under the previous lease, however late they arrive.
 /// See [resumability](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 ///
-/// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::event_store_contract). The endpoint
-/// gives up a call of each but [`watch`](Self::watch) after two seconds.
+/// # Implementing a store
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::event_store_contract). The
+/// endpoint gives up each call, except for [`watch`](Self::watch), after two seconds.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -72,28 +74,31 @@ use crate::error::Result;
 /// # }
 /// ```
 pub trait EventStore: Send + Sync + 'static {
-    /// Adds events to a stream, in their order, which begins with its first one. Returns their indexes: 1 for the stream's first,
-    /// and one more for each; those of all, or of the first ones where the one that follows cannot be kept. What several add at
-    /// once gets indexes of its own, and none of the others come between the events of one that were kept.
+    /// Adds events to a stream, in their order. The stream begins with its first event. Returns the indexes of the events: 1
+    /// for the first of the stream, and one more for each that follows. If some events cannot be kept, only the indexes of
+    /// those before the first of them are returned. Concurrent calls get distinct indexes, and the events of one call that were
+    /// kept are contiguous.
     ///
-    /// The data of each is one message as JSON. It may be empty: such an event does nothing but give the client an index to begin
-    /// with, and is kept like all others. No events at all begin no stream.
+    /// The data of each event is one message as JSON. It may be empty: such an event only gives the client an index to begin
+    /// with, and is kept like all others. A write without events begins no stream.
     ///
-    /// `None` where it is written under a lease whose epoch is smaller than that of the stream: then nothing is kept. One whose epoch
-    /// is the stream's, or greater, becomes its lease from now on, whether it has run out or not, also where the stream begins with
-    /// it. Without a lease anybody may write.
+    /// Returns `None`, and keeps nothing, if the epoch of the write's lease is smaller than that of the stream. A lease with
+    /// the same or a greater epoch becomes the lease of the stream from now on, even if it has expired, and also if the stream
+    /// begins with this write. A write without a lease is always allowed.
     ///
-    /// Where [`ends`](StreamWrite::ends) is set, and all events were kept, the stream ends with them: none will follow. What is in
-    /// it is kept, for a client that lost the last of it. To end one that is not there, or once more, does nothing.
+    /// If [`ends`](StreamWrite::ends) is set, and all events were kept, the stream ends with them: no more will follow. Its
+    /// events are kept, for a client that lost the last of them. Ending a stream that does not exist, or has ended already, has
+    /// no effect.
     ///
     /// # Errors
-    /// Where not even the first one can be kept, or the stream has ended: they are then added one by one, since not all of them
-    /// need be refused; the client gets what is not kept without an id, and cannot ask for it again. Where it is not known whether
-    /// they were kept, as after [`Error::network`](crate::Error::network), [`Error::closed`](crate::Error::closed), an
-    /// [I/O error](std::io::Error) or two seconds, they are sent without ids, and not added again.
+    /// If not even the first event can be kept, or the stream has ended: the events are then added one by one, since not all of
+    /// them need be refused; the client gets an event that is not kept without an id, and cannot request it again. If it is not
+    /// known whether they were kept, as after [`Error::network`](crate::Error::network),
+    /// [`Error::closed`](crate::Error::closed), an [I/O error](std::io::Error) or two seconds, they are sent without ids, and
+    /// not added again.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, some of the events may be there: the first ones.
+    /// If the future is dropped before it returns, some of the events may have been added: the first ones.
     fn append(
         &self,
         session: &str,
@@ -101,12 +106,12 @@ pub trait EventStore: Send + Sync + 'static {
         write: StreamWrite,
     ) -> impl Future<Output = Result<Option<Vec<u64>>>> + Send;
 
-    /// The events of a stream after the one with this index, in order, `max` of them at most. Index 0 stands for all.
+    /// Returns the events of a stream after the one with this index, in order, at most `max` of them. Index 0 stands for all.
     ///
-    /// [`Replay::Lost`] where any of them is not there any more, and where there is no such stream, session or index.
+    /// Returns [`Replay::Lost`] if any of them is no longer kept, or if there is no such stream, session or index.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
@@ -118,12 +123,12 @@ pub trait EventStore: Send + Sync + 'static {
         max: usize,
     ) -> impl Future<Output = Result<Replay>> + Send;
 
-    /// Waits until a stream has an event after this index, has ended, or is not there; or until it is [claimed](Self::claim)
-    /// meanwhile. It may return early, at any time: who waits asks [`after`](Self::after) then, and waits once more. It may wait for
-    /// as long as nothing happens.
+    /// Waits until a stream has an event after this index, has ended, or does not exist; or until it is [claimed](Self::claim).
+    /// It may return early, at any time: the caller then calls [`after`](Self::after), and waits again. It may wait for as long
+    /// as nothing happens.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
@@ -134,15 +139,15 @@ pub trait EventStore: Send + Sync + 'static {
         index: u64,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Leases a stream to the caller for so long, by the store's own clock. Returns the epoch of the lease, which is greater than
-    /// that of any before it and becomes the stream's; `None` where another lease holds, unless it is [taken](Claim::Take), and where
-    /// the stream has ended. A stream that is not there begins, with no event.
+    /// Leases a stream to the caller for this time, by the store's own clock. Returns the epoch of the lease, which is greater
+    /// than that of any lease before it and becomes the stream's. Returns `None` if another lease holds, unless it is
+    /// [taken](Claim::Take), and if the stream has ended. A stream that does not exist is created, without events.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the stream may be leased to nobody until the lease has run out.
+    /// If the future is dropped before it returns, the stream may be leased without a holder until the lease has expired.
     fn claim(
         &self,
         session: &str,
@@ -151,14 +156,14 @@ pub trait EventStore: Send + Sync + 'static {
         lasts: Duration,
     ) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Makes the lease of this epoch last for so long from now on, whether it has run out or not. Returns whether it is the stream's
-    /// newest, and the stream has not ended.
+    /// Sets the expiry of the lease of this epoch to this time from now, even if it has expired. Returns whether it is the
+    /// stream's newest, and the stream has not ended.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the lease may be renewed or not.
+    /// If the future is dropped before it returns, the lease may or may not have been renewed.
     fn renew(
         &self,
         session: &str,
@@ -167,13 +172,13 @@ pub trait EventStore: Send + Sync + 'static {
         lasts: Duration,
     ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// Drops all streams of a session, which is over. Nothing happens where there is none.
+    /// Removes all streams of a session that has ended. Has no effect if there are none.
     ///
     /// # Errors
-    /// Where the store cannot be told. What it holds must then go in time by itself.
+    /// If the store cannot be reached. The streams must then expire by themselves.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, some streams may still be there.
+    /// If the future is dropped before it returns, some streams may still exist.
     fn forget(&self, session: &str) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -220,7 +225,7 @@ impl<S: EventStore> EventStore for Arc<S> {
     }
 }
 
-/// What is written to a stream at once.
+/// A write to a stream.
 ///
 /// ```
 /// use std::time::Duration;
@@ -235,14 +240,14 @@ impl<S: EventStore> EventStore for Arc<S> {
 pub struct StreamWrite {
     /// The events that are added.
     pub events: EventBatch,
-    /// The lease of the writer. `None` where anybody may write.
+    /// The lease of the writer. `None` for a write that needs no lease.
     pub lease: Option<Lease>,
-    /// Whether the stream ends with them.
+    /// Whether the stream ends with these events.
     pub ends: bool,
 }
 
 impl StreamWrite {
-    /// Adds these events, under no lease.
+    /// Creates a write that adds these events, without a lease.
     #[must_use]
     pub fn new(events: impl Into<EventBatch>) -> Self {
         Self {
@@ -251,14 +256,14 @@ impl StreamWrite {
         }
     }
 
-    /// Under this lease.
+    /// Sets the lease of the writer.
     #[must_use]
     pub fn under(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// The stream ends with them.
+    /// Ends the stream with these events.
     #[must_use]
     pub fn ending(mut self) -> Self {
         self.ends = true;
@@ -266,55 +271,54 @@ impl StreamWrite {
     }
 }
 
-/// The lease of a stream: who holds it writes the stream, or reads it for a client.
+/// The lease of a stream: its holder writes the stream, or reads it for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
-    /// Which lease of the stream it is: a later one has a greater epoch. A new stream that nobody else can know is written
-    /// under epoch 1 at once, and need not be claimed.
+    /// The epoch of the lease: a later lease of the stream has a greater epoch. A new stream whose name no other node can know
+    /// is written under epoch 1 at once, and need not be claimed.
     pub epoch: u64,
-    /// For how long it holds, from when the store hears of it.
+    /// The time for which it holds, from when the store receives it.
     pub lasts: Duration,
 }
 
 impl Lease {
-    /// The lease of this epoch, for so long.
+    /// Creates the lease of this epoch, for this time.
     #[must_use]
     pub fn new(epoch: u64, lasts: Duration) -> Self {
         Self { epoch, lasts }
     }
 }
 
-/// How a stream is [claimed](EventStore::claim).
+/// The way in which a stream is [claimed](EventStore::claim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a store that does not know one would do the wrong thing"
 )]
 pub enum Claim {
-    /// Only where no lease of it holds.
+    /// Only if no lease of the stream holds.
     IfFree,
-    /// Whoever holds it: they are told by [`EventStore::watch`], and refused from now on.
+    /// Even if another lease holds: its holder is notified by [`EventStore::watch`], and its writes are refused from now on.
     Take,
 }
 
-/// What [`EventStore::after`] finds.
+/// The result of [`EventStore::after`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Replay {
-    /// The events that follow, without gaps; the first has the index after the one that was asked for.
+    /// The events that follow, without gaps; the first has the index after the requested one.
     Events {
-        /// Their data.
+        /// The data of the events.
         events: Vec<Bytes>,
-        /// Whether the stream has ended with the last of them: nothing will follow. Never true where `max` held some back.
+        /// Whether the stream has ended with the last of them: no more will follow. Never true if `max` excluded some.
         ended: bool,
     },
-    /// Not all that follows is there any more, or ever was.
+    /// Some of the events that follow are no longer kept, or never existed.
     Lost,
 }
 
-/// Events that are added to a stream at once, by [`EventStore::append`]: one or many, whose data
-/// lies in one buffer.
+/// Events that are added to a stream together, by [`EventStore::append`]: one or many, whose data lie in one buffer.
 ///
 /// ```
 /// use oxmcp::store::EventBatch;
@@ -325,14 +329,14 @@ pub enum Replay {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EventBatch {
-    /// The data of all, with one byte between them.
+    /// The data of all events, with one byte between them.
     text: Bytes,
-    /// Where the data of each ends.
+    /// The end of the data of each event in `text`.
     ends: Vec<usize>,
 }
 
 impl EventBatch {
-    /// Lines, each of which is the data of an event, up to its newline.
+    /// Creates a batch from lines, each of which is the data of an event, up to its newline.
     #[cfg(feature = "http-server")]
     pub(crate) fn of_lines(lines: &[u8]) -> Self {
         Self {
@@ -341,36 +345,36 @@ impl EventBatch {
         }
     }
 
-    /// How many there are.
+    /// The number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The data of each, in their order. It shares the memory of all of them.
+    /// The data of each event, in order. They share the memory of the batch.
     pub fn iter(&self) -> impl Iterator<Item = Bytes> {
         (0..self.len()).map(|position| self.get(position))
     }
 
-    /// The data of one of them; none where there is no such event.
+    /// The data of one event; empty if there is no such event.
     pub(super) fn get(&self, position: usize) -> Bytes {
         self.text.slice(self.range(position))
     }
 
-    /// The data of each, borrowed.
+    /// The data of each event, borrowed.
     #[cfg(feature = "http-server")]
     pub(crate) fn slices(&self) -> impl Iterator<Item = &[u8]> {
         let event = |position| self.text.get(self.range(position)).unwrap_or_default();
         (0..self.len()).map(event)
     }
 
-    /// Where an event lies in the text.
+    /// The range of an event in `text`.
     fn range(&self, position: usize) -> Range<usize> {
         let before = position.checked_sub(1).and_then(|it| self.ends.get(it));
         let start = before.map_or(0, |end| end + 1);
@@ -378,14 +382,14 @@ impl EventBatch {
         start..end
     }
 
-    /// How many bytes their data takes.
+    /// The size of the data of all events, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.text.len()
     }
 }
 
 impl From<Bytes> for EventBatch {
-    /// One event.
+    /// A batch of one event.
     fn from(data: Bytes) -> Self {
         Self {
             ends: vec![data.len()],
@@ -409,13 +413,13 @@ impl<T: AsRef<[u8]>> FromIterator<T> for EventBatch {
     }
 }
 
-/// The longest name of a stream.
+/// The maximum length of the name of a stream.
 const MAX_STREAM: usize = 64;
 
-/// The id of an event: which stream of the session it is from, and its index there. On the wire it is
-/// `<stream>_<index>`, in the `id` of an event and in `Last-Event-ID`.
+/// The id of an event: the name of its stream in the session, and its index there. On the wire it is `<stream>_<index>`, in the
+/// `id` of an event and in `Last-Event-ID`.
 ///
-/// It says nothing of the session: an id of another session names a stream that is not there.
+/// It does not contain the session: an id of another session names a stream that does not exist.
 ///
 /// ```
 /// use oxmcp::store::EventId;
@@ -432,14 +436,14 @@ pub struct EventId<'a> {
 }
 
 impl<'a> EventId<'a> {
-    /// The id of an event. `None` where no id can be made: streams are named by letters, digits and hyphens, 64 at most,
-    /// and the index of the first event is 1.
+    /// Creates the id of an event. `None` if the stream or the index is not valid: streams are named by letters, digits and
+    /// hyphens, 64 at most, and the index of the first event is 1.
     #[must_use]
     pub fn new(stream: &'a str, index: u64) -> Option<Self> {
         (is_name(stream) && index > 0).then_some(Self { stream, index })
     }
 
-    /// Reads an id. `None` for all that [`Display`](fmt::Display) never writes.
+    /// Parses an id. `None` for every text that [`Display`](fmt::Display) never writes.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let (stream, digits) = text.split_once('_')?;
@@ -456,7 +460,7 @@ impl<'a> EventId<'a> {
         (index > 0).then_some(Self { index, ..self })
     }
 
-    /// Appends it, as it is on the wire.
+    /// Appends the id in the form of the wire.
     #[cfg(feature = "http-server")]
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.stream.as_bytes());

@@ -1,9 +1,9 @@
-//! Hashes of secrets, under which stores keep what belongs to them.
+//! Hashes of secrets, which stores use as keys.
 
 use sha2::{Digest, Sha256};
 
-/// A hash of the id of a session or the name of a principal, as 32 hexadecimal digits: the first half of SHA-256. A store
-/// keeps things under it, so that whoever sees its keys, in a log or by a command, can use none of the sessions.
+/// Hashes the id of a session or the name of a principal, to 32 hexadecimal digits: the first half of SHA-256. Stores use it as
+/// a key, so that the keys, if they become visible in a log or by a command, give no access to sessions.
 ///
 /// ```
 /// use oxmcp::store::hashed;

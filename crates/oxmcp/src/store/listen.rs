@@ -1,4 +1,4 @@
-//! Listening to a bus: a subscription to a topic, which is begun anew where it ends.
+//! Listener of a bus: a subscription to a topic, which is renewed when it ends.
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
@@ -7,10 +7,11 @@ use tokio::time::sleep;
 use super::{AnyBus, Delivery};
 use crate::logged::Logged;
 
-/// How long a node waits before it subscribes again.
+/// The pause before a node subscribes again.
 const RESUBSCRIBE: Duration = Duration::from_secs(1);
 
-/// Lets a listener take what comes, for as long as `upgrade` finds it. Each subscription begins with [`Delivery::Missed`].
+/// Passes the deliveries of a topic to a listener, until `upgrade` returns `None`. Each subscription begins with
+/// [`Delivery::Missed`].
 pub(crate) async fn listen<T>(
     bus: Arc<dyn AnyBus>,
     topic: &str,

@@ -1,4 +1,4 @@
-//! Bus in memory, bounded by what waits.
+//! Bus in memory, with bounded queues.
 
 use std::{
     collections::VecDeque,
@@ -16,8 +16,8 @@ use crate::{error::Result, sync::Mutex};
 
 /// A [`Bus`] in the memory of this process: for tests, and for several endpoints in one process, as an `Arc`.
 ///
-/// What waits for a subscriber is bounded; where there is more, it is all dropped, and the subscriber is told that it has missed
-/// something.
+/// The queue of each subscriber is bounded. If it overflows, all of its messages are dropped, and the subscriber is told that
+/// it has missed messages.
 ///
 /// ```
 /// use oxmcp::store::MemoryBus;
@@ -55,14 +55,14 @@ impl MemoryBus {
         }
     }
 
-    /// How many messages may wait for a subscriber. Default: 4096.
+    /// Sets the maximum number of messages in the queue of a subscriber. Default: 4096.
     #[must_use]
     pub fn max_waiting(mut self, messages: usize) -> Self {
         self.max_waiting = messages;
         self
     }
 
-    /// How many bytes may wait for a subscriber. Default: 16 MiB, some large answers.
+    /// Sets the maximum number of bytes in the queue of a subscriber. Default: 16 MiB, some large results.
     #[must_use]
     pub fn max_waiting_bytes(mut self, bytes: usize) -> Self {
         self.max_waiting_bytes = bytes;
@@ -93,7 +93,7 @@ impl MemoryBus {
 
 impl Bus for MemoryBus {
     async fn publish(&self, topic: &str, message: Bytes) -> Result<()> {
-        // Held meanwhile, so that all subscribers see the same order.
+        // The lock is held meanwhile, so that all subscribers see the same order.
         let mut subscribers = self.subscribers.lock();
         subscribers.retain(|it| {
             let subscriber = it.upgrade();
@@ -131,7 +131,7 @@ impl fmt::Debug for MemoryBus {
     }
 }
 
-/// What comes to one subscriber. It ends when this is dropped.
+/// The deliveries to one subscriber. The subscription ends when this is dropped.
 struct Subscription(Arc<Subscriber>);
 
 impl Stream for Subscription {

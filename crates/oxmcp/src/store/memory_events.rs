@@ -21,11 +21,11 @@ use crate::{
 /// The longest time between two sweeps for events that are too old.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// An [`EventStore`] in the memory of this process. It is what an endpoint uses that is not given another one.
+/// An [`EventStore`] in the memory of this process. It is the default of an endpoint.
 ///
-/// It is bounded by size and by age, for each stream, each session and all together. A session that sends much loses its
-/// own oldest events; what it holds never drives out those of sessions that hold less. A stream that has not ended is forgotten
-/// once nothing was added to it for a day; should it go on, its indexes do, too, but maybe with a gap.
+/// It is bounded by size and by age, for each stream, each session and in total. A session that sends much loses its own oldest
+/// events, and never evicts those of sessions that hold less. A stream that has not ended is forgotten once nothing was added
+/// to it for a day; if it continues later, so do its indexes, but possibly with a gap.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,14 +43,14 @@ pub struct MemoryEventStore {
 #[derive(Default)]
 struct State {
     sessions: HashMap<Arc<str>, SessionStreams>,
-    /// The sessions by how much each holds, the most last, and by their numbers.
+    /// The sessions ordered by the bytes that they hold and by their numbers.
     by_bytes: BTreeMap<(usize, u64), Arc<str>>,
     /// The number of the next session.
     next: u64,
     bytes: usize,
     /// The highest index of the streams that were forgotten before their end.
     forgotten: u64,
-    /// When all that is too old is to be dropped, also that of sessions that are not asked for.
+    /// The time of the next sweep for expired events, including those of sessions that are not accessed.
     sweep: Option<Instant>,
 }
 
@@ -65,59 +65,59 @@ impl MemoryEventStore {
         }
     }
 
-    /// How many bytes all sessions may hold together. Beyond it the session that holds the most loses its oldest events.
-    /// Default: 64 MiB.
+    /// Sets the maximum number of bytes of all sessions together. Beyond it the session that holds the most loses its oldest
+    /// events. Default: 64 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// How many bytes one session may hold. Default: 8 MiB, two streams that are full.
+    /// Sets the maximum number of bytes of one session. Default: 8 MiB, two full streams.
     #[must_use]
     pub fn max_session_bytes(mut self, bytes: usize) -> Self {
         self.bounds.session_bytes = bytes;
         self
     }
 
-    /// How many bytes one stream may hold. Default: 4 MiB, so that most images and files still fit.
+    /// Sets the maximum number of bytes of one stream. Default: 4 MiB, so that most images and files fit.
     #[must_use]
     pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
         self.bounds.stream_bytes = bytes;
         self
     }
 
-    /// How many events one stream may hold. Default: 4096, some minutes of quick progress.
+    /// Sets the maximum number of events of one stream. Default: 4096, some minutes of frequent progress.
     #[must_use]
     pub fn max_stream_events(mut self, events: usize) -> Self {
         self.bounds.stream_events = events;
         self
     }
 
-    /// How many streams one session may have, those included that have ended and can still be replayed; of these the
-    /// oldest make room for new ones. Default: 1024, as many as there may be requests in flight.
+    /// Sets the maximum number of streams of one session, including those that have ended and can still be replayed; the oldest
+    /// of these are evicted for new ones. Default: 1024, the default limit of requests in flight.
     #[must_use]
     pub fn max_streams(mut self, streams: usize) -> Self {
         self.bounds.streams = streams;
         self
     }
 
-    /// How long events are kept. Default: 5 minutes: who lost a connection comes back within seconds, or has slept too
-    /// long to be interested.
+    /// Sets how long events are kept. Default: 5 minutes: a client that lost a connection usually reconnects within seconds, or
+    /// after so long that the events no longer matter.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         self.bounds.age = age;
         self
     }
 
-    /// Writes to a stream, all or nothing. Returns the index of its last event; `None` under a lease that is not the newest.
+    /// Writes to a stream, all or nothing. Returns the index of its last event; `None` if the lease is not the newest.
     fn write(&self, session: &str, stream: &str, write: StreamWrite) -> Result<Option<u64>> {
         self.begin(session, |session, now| {
             session.write(stream, write, now, &self.bounds)
         })
     }
 
-    /// Changes a session, which begins with it.
+    /// Changes a session, which is created if needed.
     fn begin<T>(
         &self,
         session: &str,
@@ -138,7 +138,7 @@ impl MemoryEventStore {
 }
 
 impl State {
-    /// Changes a session and keeps account of its memory.
+    /// Changes a session and updates the accounting of memory.
     fn with<T>(&mut self, name: &str, change: impl FnOnce(&mut SessionStreams) -> T) -> Option<T> {
         let session = self.sessions.get_mut(name)?;
         let before = session.bytes();
@@ -170,7 +170,7 @@ impl State {
         self.sessions.insert(name, session);
     }
 
-    /// The session that holds the most gives up its oldest, until all together fits.
+    /// Drops the oldest events of the session that holds the most, repeatedly, until the total is within the bound.
     fn make_room(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes {
             let Some((_, name)) = self.by_bytes.last_key_value() else {
@@ -183,7 +183,7 @@ impl State {
         }
     }
 
-    /// Drops what is too old everywhere, now and then.
+    /// Drops expired events of all sessions, if a sweep is due.
     fn sweep(&mut self, now: Instant, age: Duration) {
         if self.sweep.is_some_and(|due| now < due) {
             return;
@@ -251,7 +251,7 @@ impl EventStore for MemoryEventStore {
             };
             stream.waiters.wait()
         };
-        // It is woken by all that comes from here on, polled or not.
+        // It is woken by every change from here on, even if it is not polled yet.
         waker.await;
         Ok(())
     }
@@ -286,7 +286,7 @@ impl EventStore for MemoryEventStore {
 
     async fn forget(&self, session: &str) -> Result<()> {
         let forgotten = self.state.lock().remove(session);
-        // Its memory is freed without the lock.
+        // The memory is freed after the lock is released.
         drop(forgotten);
         Ok(())
     }
@@ -308,10 +308,10 @@ impl fmt::Debug for MemoryEventStore {
     }
 }
 
-/// The memory of an event beyond its data.
+/// The memory of an event in addition to its data, in bytes.
 const EVENT_COST: usize = 64;
-/// How long a stream that has not ended is remembered though nothing is added to it. It may be that of a call that takes so
-/// long, or of a client that was told nothing; but the streams of a session that goes on elsewhere are never ended.
+/// The time for which a stream that has not ended is kept without additions. The stream may belong to a call that takes so
+/// long, or to a client with no messages; but the streams of a session that continues at another node are never ended.
 const MAX_STREAM_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of one session.
@@ -335,14 +335,14 @@ impl Default for Bounds {
     }
 }
 
-/// The streams of a session, and the order in which their events came.
+/// The streams of a session, and the order of their events.
 #[derive(Default)]
 struct SessionStreams {
-    /// Tells it from others that hold as much.
+    /// A number that distinguishes the session from others that hold as many bytes.
     number: u64,
     streams: HashMap<Box<str>, Box<Stream>>,
     bytes: usize,
-    /// How often events have been added.
+    /// The number of additions so far.
     count: u64,
     /// The highest index of the streams that were forgotten before their end, here or in other sessions.
     forgotten: u64,
@@ -352,28 +352,28 @@ struct SessionStreams {
 #[derive(Default)]
 struct Stream {
     additions: VecDeque<Addition>,
-    /// How many events are kept.
+    /// The number of events that are kept.
     count: usize,
-    /// The index of the newest event, also where it is not kept any more.
+    /// The index of the newest event, even if it is no longer kept.
     last: u64,
     bytes: usize,
     ended: bool,
-    /// With which addition to the session its newest event came, and when.
+    /// The number of the addition to the session with the newest event, and its time.
     newest: u64,
     touched: Option<Instant>,
-    /// That of its newest lease, and until when that holds.
+    /// The epoch of the newest lease, and its expiry.
     epoch: u64,
     leased_until: Option<Instant>,
     waiters: Waiters,
 }
 
-/// Events that were added at once. Their memory is free once all of them are dropped.
+/// Events that were added together. Their memory is freed once all of them are dropped.
 struct Addition {
     events: EventBatch,
-    /// How many of the events are dropped already.
+    /// The number of events that are dropped already.
     dropped: usize,
     since: Instant,
-    /// Which addition to the session it was.
+    /// The number of the addition in the session.
     number: u64,
 }
 
@@ -391,13 +391,13 @@ impl SessionStreams {
         self.forgotten
     }
 
-    /// Streams that begin from here on count from after this index, as if what is before was dropped: each may be one that was
-    /// forgotten, and no index may stand for two events.
+    /// Makes streams that begin from here on count from after this index, as if earlier events had been dropped: each may be a
+    /// stream that was forgotten, and no index may be used for two events.
     fn count_after(&mut self, forgotten: u64) {
         self.forgotten = self.forgotten.max(forgotten);
     }
 
-    /// Writes to a stream. `None` under a lease that is not the newest.
+    /// Writes to a stream. Returns `None` if the lease is not the newest.
     fn write(
         &mut self,
         stream: &str,
@@ -441,7 +441,7 @@ impl SessionStreams {
         Ok(Some(index))
     }
 
-    /// Leases a stream until then. Returns the epoch of the lease.
+    /// Leases a stream until `until`. Returns the epoch of the lease.
     fn claim(
         &mut self,
         stream: &str,
@@ -462,13 +462,13 @@ impl SessionStreams {
         Ok(Some(stream.epoch))
     }
 
-    /// A stream, which begins with it.
+    /// Returns a stream, which is created if needed.
     fn entry(&mut self, stream: &str, max: usize) -> Result<&mut Stream> {
         self.make_room_for(stream, max)?;
         if !self.streams.contains_key(stream) {
             let begun = Stream {
                 last: self.forgotten,
-                // Of most there is never more than one at a time.
+                // Most streams never hold more than one addition at a time.
                 additions: VecDeque::with_capacity(1),
                 ..Stream::default()
             };
@@ -480,7 +480,8 @@ impl SessionStreams {
             .ok_or_else(|| Error::internal("the stream is gone"))
     }
 
-    /// Streams that go on must be remembered, or their indexes would begin anew; those that have ended need not be.
+    /// Makes room for a stream. Streams that have not ended must be kept, since their indexes would restart otherwise; those
+    /// that have ended can be evicted.
     fn make_room_for(&mut self, stream: &str, max: usize) -> Result<()> {
         if self.streams.len() < max || self.streams.contains_key(stream) {
             return Ok(());
@@ -498,7 +499,7 @@ impl SessionStreams {
         Ok(())
     }
 
-    /// Drops the oldest event of all streams, and those that came with it. False where there is none.
+    /// Drops the oldest event of all streams, with those that were added together with it. Returns false if there is none.
     fn drop_oldest(&mut self) -> bool {
         let holding = self.streams.iter_mut().filter_map(|(name, stream)| {
             let number = stream.additions.front()?.number;
@@ -515,7 +516,7 @@ impl SessionStreams {
         true
     }
 
-    /// Drops what is older than `age`, and streams of which nothing is left and that have ended, or been silent for too long.
+    /// Drops events older than `age`, and streams without events that have ended, or that have been silent for too long.
     fn expire(&mut self, now: Instant, age: Duration) {
         let max_idle = age.max(MAX_STREAM_IDLE);
         let (mut freed, mut forgotten) = (0, self.forgotten);
@@ -542,19 +543,19 @@ impl SessionStreams {
 }
 
 impl Addition {
-    /// How many events are left.
+    /// The number of events that are left.
     fn count(&self) -> usize {
         self.events.len() - self.dropped
     }
 
-    /// How many bytes are free once it is dropped.
+    /// The number of bytes that dropping the addition frees.
     fn cost(&self) -> usize {
         self.events.bytes() + self.count() * EVENT_COST
     }
 }
 
 impl Stream {
-    /// Whether it has ended, and nothing of it is left.
+    /// Whether the stream has ended, and none of its events are left.
     fn is_over(&self) -> bool {
         self.ended && self.additions.is_empty()
     }
@@ -582,7 +583,7 @@ impl Stream {
         }
     }
 
-    /// Drops the oldest event, and those that came with it. Returns how many bytes that frees.
+    /// Drops the oldest event, with those that were added together with it. Returns the number of bytes that this frees.
     fn drop_addition(&mut self) -> usize {
         let Some(oldest) = self.additions.pop_front() else {
             return 0;
@@ -611,7 +612,7 @@ impl Stream {
     }
 }
 
-/// Those that wait for something to happen to a stream. They are woken where it is dropped, too.
+/// The tasks that wait for a change of a stream. They are woken when it is dropped, too.
 #[derive(Default)]
 struct Waiters(Option<Arc<Notify>>);
 

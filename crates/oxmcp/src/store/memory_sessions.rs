@@ -35,18 +35,18 @@ pub struct MemorySessionStore {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Entry>,
-    /// The ids by when they expire, the first first.
+    /// The ids, ordered by their expiry.
     by_expiry: BTreeMap<(Instant, u64), String>,
-    /// How many there are by principal, of those that have any.
+    /// The number of sessions of each principal.
     by_principal: HashMap<String, usize>,
     /// The number of the next entry.
     next: u64,
 }
 
 struct Entry {
-    /// `None` where it was removed.
+    /// `None` if the session was removed.
     stored: Option<StoredSession>,
-    /// When it expires, and its number.
+    /// The expiry, and the number of the entry.
     place: (Instant, u64),
 }
 
@@ -61,24 +61,24 @@ impl MemorySessionStore {
         }
     }
 
-    /// How many sessions are kept; beyond it those go that would expire first. Default: 10 000.
+    /// Sets the maximum number of sessions; beyond it those that would expire first are evicted. Default: 10 000.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// How many bytes a record may have; what would make it larger is refused. Default: 64 KiB, ten times what clients say of
-    /// themselves and a hundred subscriptions.
+    /// Sets the maximum size of a record in bytes; a change that would exceed it is refused. Default: 64 KiB, ten times the
+    /// usual information about a client and a hundred subscriptions.
     #[must_use]
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.max_record_bytes = bytes;
         self
     }
 
-    /// The state, without what has expired.
+    /// Locks the state, and removes expired sessions.
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here calls a user's code that could panic.
+        // No user code that could panic runs under the lock.
         let mut state = self.state.lock();
         state.expire(Instant::now());
         state
@@ -151,9 +151,9 @@ impl State {
     }
 }
 
-/// When something expires that is kept for so long.
+/// The expiry of a session that is kept for this time from now.
 fn expiry(lasts: Duration) -> Instant {
-    /// A year: an instant cannot be beyond all bounds.
+    /// A year, since an instant is bounded.
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     Instant::now() + lasts.min(LONGEST)
 }

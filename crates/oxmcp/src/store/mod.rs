@@ -1,29 +1,31 @@
-//! Stores of what outlives a connection or a process: the events of streams, and the sessions of clients; and the bus between nodes.
+//! Stores of state that outlives a connection or a process: the events of streams, and the sessions of clients; and the bus
+//! between nodes.
 //!
-//! The endpoint for HTTP keeps both in memory unless it is told otherwise, and has no bus. Implement the traits over whatever several
-//! nodes share, with plain `async fn`s, and a client can go on at another node than the one where it began.
+//! By default the HTTP endpoint keeps both in memory, and has no bus. To let clients continue at another node than the one
+//! where they began, implement the traits with plain `async fn`s over a store that the nodes share.
 //!
-//! | | keeps | in memory |
+//! | trait | contents | implementation in memory |
 //! |---|---|---|
-//! | [`EventStore`] | what was sent on the streams of legacy sessions, for clients that lost a connection | [`MemoryEventStore`] |
-//! | [`SessionStore`] | what a legacy session is made of | [`MemorySessionStore`] |
-//! | [`Bus`] | nothing: it carries messages between nodes | [`MemoryBus`] |
+//! | [`EventStore`] | the events of the streams of legacy sessions, for clients that lost a connection | [`MemoryEventStore`] |
+//! | [`SessionStore`] | the records of legacy sessions | [`MemorySessionStore`] |
+//! | [`Bus`] | none: it carries messages between nodes | [`MemoryBus`] |
 //!
 //! [`testing::event_store_contract`](crate::testing::event_store_contract),
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) and
-//! [`testing::bus_contract`](crate::testing::bus_contract) tell whether an implementation does what is promised here. One that has
-//! not answered within two seconds has failed, its future is dropped, and it is not asked for five seconds, then by one call alone
-//! until it answers. At most 256 calls of one are under way at once; others wait their turn, for ten seconds. Modern requests need
-//! neither store: they have no sessions, and their streams are not resumed.
+//! [`testing::bus_contract`](crate::testing::bus_contract) check an implementation against the contract of its trait. A store
+//! that has not answered a call within two seconds has failed: the call's future is dropped, and the store is not called for
+//! five seconds, and then by one call at a time until it answers. At most 256 calls of a store are in flight at once; others
+//! wait their turn, for ten seconds at most. Modern requests need neither store, since they have no sessions, and their streams
+//! are not resumed.
 
-// The files of this room:
+// The files of this module:
 //
 // | `events`, `memory_events` | the trait of event stores, and the one in memory |
 // | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
 // | `bus`, `memory_bus` | the trait of buses, and the one in memory |
-// | `listen` | a subscription to a bus that goes on |
-// | `erased` | the traits as objects, with a time-out for each call |
-// | `breaker` | that time-out, the pause after it, and whether a store answers |
+// | `listen` | a subscription to a bus that is renewed when it ends |
+// | `erased` | the object-safe forms of the traits, with a time-out for each call |
+// | `breaker` | that time-out, the pause after it, and the health of a store |
 // | `hashed` | hashes of secrets |
 
 mod breaker;

@@ -1,4 +1,4 @@
-//! Store of legacy sessions: the trait, and the record from which another node makes a session again.
+//! Store of legacy sessions: the trait, and the record by which another node restores a session.
 
 use std::{
     future::Future,
@@ -12,24 +12,25 @@ use serde_json::value::RawValue;
 
 use crate::{debug::opaque_debug, error::Result};
 
-/// For how long a session that was removed is known to be over: none of its id can be created.
+/// The time for which the id of a removed session cannot be created again.
 pub const TOMBSTONE: Duration = Duration::from_secs(60);
 
-/// Keeps what legacy sessions are made of, so that another node, or the same program after a restart, can go on with
-/// them.
+/// Stores the records of legacy sessions, so that another node, or the same program after a restart, can continue them.
 ///
 /// A record is created when its session opens, and then changed by one [`Setting`] at a time, since several nodes may have the
-/// session at once; it is loaded when a client names a session that a node does not have. Each change counts its version up, by which
-/// a node sees that others have made some. Several handles to one store may be at work at once: what one has returned from, all see.
+/// session at once. It is loaded when a client names a session that a node does not have. Each change increments the version of
+/// the record, by which a node sees that others have changed it. Several handles to one store may be in use at once: once a
+/// call on one has returned, its effect is visible to all.
 ///
 /// A record expires by the store's own clock, unless it is [touched](Self::touch). Ids of sessions are secrets of their
-/// clients: keep records under [a hash](super::hashed()) of them. The endpoint asks for none that does not look like one: 32
-/// hexadecimal digits, or where it was told to make others, up to 200 visible ASCII characters.
+/// clients: store records under [a hash](super::hashed()) of them. The endpoint only passes ids that are well formed: 32
+/// hexadecimal digits, or, if it was configured to make other ids, up to 200 visible ASCII characters.
 /// See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 ///
-/// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::session_store_contract). The endpoint
-/// gives up each call after two seconds. A record is JSON, by serde; [`SessionRecord::apply`] makes a change to one as a whole.
+/// # Implementing a store
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::session_store_contract). The
+/// endpoint gives up each call after two seconds. A record is JSON, by serde; [`SessionRecord::apply`] applies a change to a
+/// whole record.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,18 +46,18 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
-    /// Keeps the record of a new session for this time, by the store's own clock, in version 1, unless its principal has `max_each`
-    /// sessions, among all nodes, that were not removed and have not expired. Sessions of nobody in particular are not counted so.
+    /// Stores the record of a new session for this time, by the store's own clock, in version 1, unless its principal has
+    /// `max_each` sessions, among all nodes, that were not removed and have not expired. Sessions without a principal are not
+    /// counted.
     ///
-    /// Of what is created at once no more is kept than there may be. A count may go on for a while after its session, where
-    /// something failed in between, but expires with the time that was said last; else the sessions of a node that is gone would
-    /// count for ever.
+    /// The bound also holds for concurrent calls. After a failure a session may be counted for a while after it has ended, but
+    /// the count must expire with the time that was set last; otherwise the sessions of a failed node would count forever.
     ///
     /// # Errors
-    /// Where it cannot be kept. The session goes on at the node where it is, and nowhere else.
+    /// If it cannot be stored. The session continues at the node where it is, and at no other.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the record may be there, whole or not at all.
+    /// If the future is dropped before it returns, the record may be stored, as a whole, or not.
     fn create(
         &self,
         id: &str,
@@ -65,43 +66,44 @@ pub trait SessionStore: Send + Sync + 'static {
         max_each: usize,
     ) -> impl Future<Output = Result<Creation>> + Send;
 
-    /// The record of a session, with all that was set since it was created; `None` where there is none.
+    /// Loads the record of a session, with all changes since it was created; `None` if there is none.
     ///
     /// # Errors
-    /// Where the store cannot be asked. The client is told to try another time, with 503; where there is no record, it is told
-    /// that its session is over.
+    /// If the store cannot be reached. The client is then told to try again later, with 503; if there is no record, it is told
+    /// that its session has ended.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredSession>>> + Send;
 
-    /// Sets one thing in a record, and leaves all else as it is, whatever others set at the same time. Returns the version of the
-    /// record from then on, one more than before; `None` where there is no record.
+    /// Applies one setting to a record, and leaves everything else as it is, even if other settings are applied concurrently.
+    /// Returns the new version of the record, one more than before; `None` if there is no record.
     ///
     /// # Errors
-    /// Where it cannot be kept. The session goes on with it at the node where it is.
+    /// If it cannot be stored. The session continues with the setting at the node where it is.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, it may be set or not.
+    /// If the future is dropped before it returns, the setting may or may not have been applied.
     fn set(&self, id: &str, setting: Setting) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Keeps a record for this time from now on. Returns its version, by which the caller sees whether others have set something;
-    /// `None` where the session was removed, or has expired: it is over then, for the caller too.
+    /// Sets the expiry of a record to this time from now. Returns its version, by which the caller sees whether other nodes
+    /// have changed it; `None` if the session was removed or has expired: then it has ended for the caller, too.
     ///
     /// # Errors
-    /// Where the store cannot be asked. The session goes on at the node where it is.
+    /// If the store cannot be reached. The session continues at the node where it is.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the record may be kept longer or not.
+    /// If the future is dropped before it returns, the expiry may or may not have been changed.
     fn touch(&self, id: &str, lasts: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Drops the record of a session, which is over, and keeps in mind for [a minute](TOMBSTONE) that it is, also where there is none.
+    /// Removes the record of a session that has ended. For [a minute](TOMBSTONE) the store remembers that it has ended, even if
+    /// there was no record.
     ///
     /// # Errors
-    /// Where the store cannot be told. The record must then go in time by itself.
+    /// If the store cannot be reached. The record must then expire by itself.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the record may still be there.
+    /// If the future is dropped before it returns, the record may still exist.
     fn remove(&self, id: &str) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -133,24 +135,24 @@ impl<S: SessionStore> SessionStore for Arc<S> {
     }
 }
 
-/// What became of a session that was to be [created](SessionStore::create).
+/// The outcome of [`SessionStore::create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "an endpoint must know what to tell its client"
 )]
 pub enum Creation {
-    /// Its record is kept.
+    /// The record was stored.
     Created,
-    /// There is one of this id, or was until [a minute](TOMBSTONE) ago one that was removed.
+    /// There is a session with this id, or one was removed less than [a minute](TOMBSTONE) ago.
     Exists,
-    /// Its principal has as many sessions as it may have.
+    /// The principal has the maximum number of sessions.
     PrincipalFull,
-    /// There are as many sessions as the store may have. One that makes room for the newest never says so.
+    /// The store has the maximum number of sessions. A store that evicts sessions to make room never returns this.
     Full,
 }
 
-/// What can change in the record of a session.
+/// A change of the record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -161,35 +163,35 @@ pub enum Setting {
     Initialized,
     /// The level of `logging/setLevel`.
     LogLevel(LoggingLevel),
-    /// The client has subscribed to the resource of this URI. Nothing but the version changes where it had before.
+    /// The client has subscribed to the resource of this URI. Only the version changes if it was subscribed already.
     Watch(String),
-    /// The client has given up the resource of this URI. Nothing but the version changes where it had none.
+    /// The client has unsubscribed from the resource of this URI. Only the version changes if it was not subscribed.
     Unwatch(String),
 }
 
-/// A session as a store has it.
+/// A stored session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredSession {
     /// The record.
     pub record: SessionRecord,
-    /// The version, which each change counts up.
+    /// The version, which each change increments.
     pub version: u64,
 }
 
 impl StoredSession {
-    /// A record in a version.
+    /// Creates a stored session from a record and its version.
     #[must_use]
     pub fn new(record: SessionRecord, version: u64) -> Self {
         Self { record, version }
     }
 }
 
-/// All that is needed to go on with a legacy session elsewhere: what the client said of itself, and what it asked for
-/// since. Serialize it as JSON.
+/// The data by which another node can continue a legacy session: the params of `initialize`, and what the client has set since.
+/// Serialize it as JSON.
 ///
-/// It says who writes it, so that a release that does not know how to read a record fails to, instead of going on with
-/// half of it.
+/// It contains the version of its format, so that a release that cannot read a record fails to, instead of continuing with half
+/// of it.
 ///
 /// ```
 /// use oxmcp::{Revision, store::SessionRecord};
@@ -205,29 +207,28 @@ impl StoredSession {
 #[non_exhaustive]
 pub struct SessionRecord {
     version: Version,
-    /// Who opened the session, and alone may use it: the name of the principal. `None` where requests come from nobody in
-    /// particular.
+    /// The name of the principal that opened the session, and that alone may use it. `None` if its requests have no principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     /// The params of `initialize`, as the client sent them.
     pub initialize: Box<RawValue>,
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub revision: Revision,
     /// Whether the client has sent `notifications/initialized`.
     #[serde(default)]
     pub initialized: bool,
-    /// The level that `logging/setLevel` has set last.
+    /// The level that was last set by `logging/setLevel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_level: Option<LoggingLevel>,
     /// The resources that the client has subscribed to, each once, in any order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subscribed: Vec<String>,
-    /// When the session was opened, in milliseconds since 1970.
+    /// The time at which the session was opened, in milliseconds since 1970.
     pub created: u64,
 }
 
 impl SessionRecord {
-    /// The record of a session that has just been opened by these params of `initialize`.
+    /// Creates the record of a session that has just been opened with these params of `initialize`.
     #[must_use]
     pub fn new(initialize: Box<RawValue>, revision: Revision) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -244,7 +245,7 @@ impl SessionRecord {
         }
     }
 
-    /// Makes a change, for stores that keep records as a whole.
+    /// Applies a change, for stores that keep records as a whole.
     pub fn apply(&mut self, setting: Setting) {
         match setting {
             Setting::Initialized => self.initialized = true,
@@ -255,7 +256,7 @@ impl SessionRecord {
         }
     }
 
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let principal = self.principal.as_ref().map_or(0, String::len);
         let subscribed = self.subscribed.iter().map(|uri| uri.len() + 32);
@@ -263,7 +264,7 @@ impl SessionRecord {
     }
 }
 
-// Without what the client says of itself.
+// The output omits the client's own data.
 opaque_debug!(SessionRecord, |it| {
     revision: it.revision,
     initialized: it.initialized,
@@ -271,7 +272,7 @@ opaque_debug!(SessionRecord, |it| {
     subscribed: it.subscribed.len(),
 });
 
-/// The version of the format. It changes when a reader of the old one would go wrong.
+/// The version of the format. It changes when readers of the old version would misread the new one.
 #[derive(Clone, Copy)]
 struct Version;
 

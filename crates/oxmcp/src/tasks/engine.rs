@@ -1,4 +1,4 @@
-//! [`Tasks`], the extension for servers: its settings, its store, and how tasks are made, found and changed.
+//! [`Tasks`], the extension for servers: its settings, its store, and the creation, lookup and changes of tasks.
 
 #[cfg(feature = "http-server")]
 use std::sync::OnceLock;
@@ -31,46 +31,46 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// How often a change is tried again that others were quicker than.
+/// The maximum number of attempts to change a task that other processes change at the same time.
 const MAX_TRIES: usize = 100;
-/// How long a task is leased to who runs it, who renews this in time.
+/// The duration of the lease of a task. The process that runs the task renews the lease in time.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// The shortest that a client can ask for. A task is written again with each half of its time while it works.
+/// The shortest TTL that a client can ask for. While a task works, its record is rewritten whenever half of its TTL has passed.
 const MIN_TTL: Duration = Duration::from_secs(10);
-/// The longest that a task is kept, however long it works.
+/// The longest time that a task is kept, even if it works for longer.
 pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The extension [tasks](super) of a server: give [`extension`](Self::extension) to it.
+/// The [tasks](super) extension of a server: pass [`extension`](Self::extension) to the server.
 #[derive(Clone)]
 pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
-    /// Whether the store is one that nobody has chosen.
+    /// Whether the store is the default one, in memory, because the author of the server has chosen none.
     is_in_memory: bool,
     ttl: Duration,
     poll_interval: Duration,
     pub(super) local: Arc<Local>,
 }
 
-/// The call that a task is made of, as far as it has come.
+/// The properties of a call at the time it becomes a task.
 #[derive(Default)]
 pub(super) struct Begun {
-    /// What its client asks for.
+    /// The TTL that the client asks for.
     pub(super) ttl_ms: Option<u64>,
     pub(super) replay: Option<TaskReplay>,
-    /// What its handler has said of its progress.
+    /// The status message of the handler's latest progress.
     pub(super) message: Option<String>,
 }
 
-/// What this process does for the tasks of one server.
+/// The state of this process for the tasks of one server.
 pub(super) struct Local {
-    /// Whether orphans are looked for.
+    /// Whether the search for orphans runs.
     pub(super) is_sweeping: AtomicBool,
-    /// Cancelled when all tasks are to be handed over, and when those that have not been are cut off.
+    /// `closing` is cancelled when all tasks are to be handed over, `cut` when the remaining ones are cut off.
     pub(super) closing: CancellationToken,
     pub(super) cut: CancellationToken,
-    /// How many tasks run here.
+    /// The number of tasks that run in this process.
     pub(super) running: watch::Sender<usize>,
-    /// The store of the nodes among which the server is, where nobody has chosen another.
+    /// The store that the nodes of the server share, if the author has chosen no other store.
     #[cfg(feature = "http-server")]
     shared: OnceLock<Arc<dyn AnyTaskStore>>,
 }
@@ -87,21 +87,21 @@ impl Local {
         })
     }
 
-    /// One more task runs here, for as long as this is there.
+    /// Counts one more running task, until the returned guard is dropped.
     pub(super) fn count(self: &Arc<Self>) -> Counted {
         self.running.send_modify(|running| *running += 1);
         Counted(Arc::clone(self))
     }
 
-    /// Waits until no task runs here.
+    /// Waits until no task runs in this process.
     pub(super) async fn ended(&self) {
         let mut running = self.running.subscribe();
-        // Its sender is here.
+        // This cannot fail, because `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 }
 
-/// A task that runs here.
+/// A guard that counts one task as running.
 pub(super) struct Counted(Arc<Local>);
 
 impl Drop for Counted {
@@ -111,8 +111,8 @@ impl Drop for Counted {
 }
 
 impl Tasks {
-    /// Tasks that are kept in a store. A server that has them looks there for tasks of processes that ended, from when it begins to
-    /// serve, every five seconds.
+    /// Tasks that are kept in a store. From the time when a server with them begins to serve, it checks the store every five
+    /// seconds for tasks of processes that ended.
     #[must_use]
     pub fn new(store: impl TaskStore) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Tasks {
         }
     }
 
-    /// The same tasks, for another server.
+    /// The same settings and store, for another server.
     pub(super) fn for_server(&self) -> Self {
         Self {
             local: Local::new(),
@@ -132,7 +132,7 @@ impl Tasks {
         }
     }
 
-    /// Tasks that are kept in the memory of this process, and end with it; or with a [`Cluster`](crate::http::Cluster), where the
+    /// Tasks that are kept in the memory of this process and end with it; or in the [`Cluster`](crate::http::Cluster), if the
     /// server is served over HTTP with one.
     #[must_use]
     pub fn in_memory() -> Self {
@@ -142,7 +142,7 @@ impl Tasks {
         }
     }
 
-    /// Keeps them in this store from now on, where they are kept in memory. Returns whether they are.
+    /// Keeps the tasks in this store from now on, if they are kept in memory. Returns whether they were to be kept in memory.
     #[cfg(feature = "http-server")]
     pub(super) fn share_store(&self, store: &Arc<dyn AnyTaskStore>) -> bool {
         if self.is_in_memory {
@@ -151,8 +151,8 @@ impl Tasks {
         self.is_in_memory
     }
 
-    /// The store of a server's tasks, if it has any, but for one in memory that nobody has chosen. `shared` is that of the nodes, which
-    /// takes its place.
+    /// The store of a server's tasks, if the server has the extension. `shared`, the store of the nodes, replaces the default store
+    /// in memory; without `shared` the default store is left out.
     #[cfg(feature = "http-server")]
     pub(crate) fn store_of(
         server: &Server,
@@ -165,7 +165,7 @@ impl Tasks {
         }
     }
 
-    /// Whether the store may hold what other processes have begun.
+    /// Whether the store may contain tasks that other processes have begun.
     pub(super) fn may_have_orphans(&self) -> bool {
         #[cfg(feature = "http-server")]
         if self.local.shared.get().is_some() {
@@ -182,22 +182,22 @@ impl Tasks {
         &*self.store
     }
 
-    /// How long a task is kept after it was made. Default: an hour. While it works this is put off, up to 24 hours; one that
-    /// waits for its client is not kept longer. When it is over, the task is gone and its handler is cancelled.
+    /// Sets how long a task is kept after its creation. Default: an hour. While the task works, this is extended, up to 24 hours; a
+    /// task that waits for its client is not kept longer. When the time is over, the task is gone and its handler is cancelled.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.clamp(Duration::from_millis(1), MAX_TTL);
         self
     }
 
-    /// How often clients should ask for a task. Default: a second.
+    /// Sets how often clients should poll a task. Default: a second.
     #[must_use]
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// Makes a task. It can be found everywhere when this returns.
+    /// Creates a task. All processes that share the store can find it when this returns.
     pub(super) async fn create(
         &self,
         cx: &RequestContext,
@@ -221,25 +221,26 @@ impl Tasks {
         Ok(task)
     }
 
-    /// How long a task is kept: as long as its client asks for, within what the author of the server has set.
+    /// The TTL of a task, in milliseconds: the one that its client asks for, within the limit that the author of the server has
+    /// set.
     fn ttl_ms(&self, asked: Option<u64>) -> u64 {
         let longest = in_ms(self.ttl);
         let shortest = in_ms(MIN_TTL).min(longest);
         asked.map_or(longest, |asked| asked.clamp(shortest, longest))
     }
 
-    /// The task of an id, if it is the caller's, and was made in a revision of the same era.
+    /// The task with an id, if it belongs to the caller and was created in a revision of the same era.
     ///
     /// # Errors
-    /// One for all that there is not: what is unknown, what has expired, and what is somebody else's. Besides, where the
-    /// caller's token does not permit what the tool of the task needs.
+    /// The same error for an unknown id, an expired task, and a task of another owner. Another error if the caller's token does not
+    /// permit the scopes that the tool of the task needs.
     pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<StoredTask> {
         let found = self.own(cx, id).await?.ok_or_else(unknown)?;
         scopes::check(cx, &found.task)?;
         Ok(found)
     }
 
-    /// The same for a list, which leaves out what is not the caller's to see.
+    /// Finds a task for a list. `None` for a task that the caller may not see.
     pub(super) async fn visible(
         &self,
         cx: &RequestContext,
@@ -257,7 +258,7 @@ impl Tasks {
         }))
     }
 
-    /// The ids of an owner's tasks that come after one of them.
+    /// The ids of an owner's tasks that come after the id `after`, at most `limit` of them.
     pub(super) async fn list(
         &self,
         owner: &str,
@@ -279,33 +280,33 @@ impl Tasks {
         self.store().load(id).await
     }
 
-    /// Leases a task, unless another lease of it holds. Returns the epoch of the lease.
+    /// Leases a task, unless another lease of it is valid. Returns the epoch of the lease.
     pub(super) async fn claim(&self, id: &str) -> Result<Option<u64>> {
         self.store().claim(id, LEASE).await
     }
 
-    /// Makes a lease last. Returns whether it still held.
+    /// Renews a lease. Returns whether the lease was still valid.
     pub(super) async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
         self.store().renew(id, epoch, lease).await
     }
 
-    /// Some tasks whose lease has run out.
+    /// The ids of at most `limit` tasks whose lease has expired.
     pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         self.store().orphans(limit).await
     }
 
-    /// Whether others can go on with them when this process ends.
+    /// Whether other processes can continue the tasks when this process ends.
     pub(super) fn outlive_process(&self) -> bool {
         self.store().outlives_process()
     }
 
-    /// Hands those that run here over to other processes. What cannot be handed over may end within `drain`.
+    /// Hands the tasks that run in this process over to other processes. Tasks that cannot be handed over may end within `drain`.
     pub(super) async fn hand_over(&self, drain: Duration) {
         let local = &self.local;
         local.closing.cancel();
         if timeout(drain, local.ended()).await.is_err() {
             local.cut.cancel();
-            // A store that does not answer, and a handler that blocks its thread, are not waited for.
+            // The wait is bounded, because the store may not answer and a handler may block its thread.
             let _ = timeout(LEASE, local.ended()).await;
         }
     }
@@ -315,8 +316,8 @@ impl Tasks {
         self.store().changed(id, revision).await
     }
 
-    /// Changes a task, and tells who listens. `change` may be called several times, and says whether it has changed anything.
-    /// `None` where it has not, and where the task is gone.
+    /// Changes a task, and notifies its subscribers. `change` may be called several times, and returns whether it has changed
+    /// anything. Returns `None` if it has not, and if the task is gone.
     pub(super) async fn change(
         &self,
         server: &Server,
@@ -326,7 +327,7 @@ impl Tasks {
         self.change_if(Some(server), id, |_| true, change).await
     }
 
-    /// Changes a task as [`change`](Self::change) does, for whoever has leased it. `None` also where the lease was lost.
+    /// Changes a task as [`change`](Self::change) does, for the holder of its lease. Returns `None` also if the lease was lost.
     pub(super) async fn change_leased(
         &self,
         server: &Server,
@@ -338,7 +339,7 @@ impl Tasks {
             .await
     }
 
-    /// The same for what nobody else sees.
+    /// Changes a leased task without notifying its subscribers, for data that no client sees.
     pub(super) async fn change_quietly(
         &self,
         id: &str,
@@ -384,19 +385,19 @@ impl Tasks {
     }
 }
 
-/// How often, and for how long, a new task is kept longer while it works: so there is always at least half of its time left.
+/// How often, and by how much, the TTL of a new task is extended while it works: at least half of its TTL always remains.
 pub(super) fn extension_step(task: &TaskRecord) -> Duration {
     Duration::from_millis((task.ttl_ms / 2).max(1))
 }
 
-/// Keeps a task that works for longer.
+/// Extends the TTL of a task that works.
 pub(super) fn extend(task: &mut TaskRecord, step: Duration) -> bool {
     task.extend(in_ms(step), in_ms(MAX_TTL))
 }
 
 opaque_debug!(Tasks, |it| { ttl: it.ttl, poll_interval: it.poll_interval });
 
-/// The one error for what is unknown, expired, or somebody else's.
+/// The single error for a task that is unknown, has expired, or belongs to another owner.
 pub(super) fn unknown() -> Error {
     Error::invalid_params("there is no such task: it may have expired")
 }
@@ -421,12 +422,12 @@ fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The random bytes of an id, and those of the tag that follows them.
+/// The number of random bytes of an id, and of the bytes of the tag that follows them.
 const RANDOM: usize = 16;
 const TAG: usize = 8;
 
-/// An id that nobody can guess. Its tag tells whose it is, and with which scopes, without asking the store: a subscription must be
-/// granted at once.
+/// An unguessable id. Its tag allows checking the owner and the scopes without asking the store: a subscription must be granted at
+/// once.
 fn new_id(owner: Option<&str>, scopes: &str) -> Result<String> {
     let mut random = [0; RANDOM];
     getrandom::fill(&mut random)
@@ -435,7 +436,7 @@ fn new_id(owner: Option<&str>, scopes: &str) -> Result<String> {
     Ok(BASE64_URL_SAFE_NO_PAD.encode(id))
 }
 
-/// Whether this is an id of ours.
+/// Whether a text has the form of a task id.
 fn is_id(id: &str) -> bool {
     decode(id).is_some()
 }
@@ -445,7 +446,7 @@ fn decode(id: &str) -> Option<Vec<u8>> {
     (bytes.len() == RANDOM + TAG).then_some(bytes)
 }
 
-/// Those of some ids that are the caller's and of tools that its token permits, be there such tasks or not.
+/// Filters the ids of the caller's tasks of tools that its token permits, whether or not such tasks exist.
 pub(super) fn own_ids<'a>(
     cx: &RequestContext,
     ids: impl Iterator<Item = &'a str>,
@@ -465,10 +466,10 @@ pub(super) fn own_ids<'a>(
 fn tag(random: &[u8], owner: Option<&str>, scopes: &str) -> [u8; TAG] {
     let mut hash = Sha256::new();
     hash.update(random);
-    // No scope begins where an owner ends: nothing is taken for another.
+    // The length comes first, so scopes and owner cannot be confused.
     hash.update(scopes.len().to_be_bytes());
     hash.update(scopes);
-    // Nobody in particular is not the owner of an empty name.
+    // No owner differs from an owner with an empty name.
     hash.update([u8::from(owner.is_some())]);
     hash.update(owner.unwrap_or_default());
     let mut tag = [0; TAG];

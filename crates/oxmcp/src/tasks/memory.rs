@@ -22,10 +22,10 @@ use crate::{
     sync::Mutex,
 };
 
-/// Keeps tasks in the memory of this process: with it they end. For one process, and for tests.
+/// A store that keeps tasks in the memory of this process: they end with the process. For one process, and for tests.
 ///
-/// It is bounded: in how many tasks there are, in all and of one owner, and in their bytes. Where there is no room for another
-/// task its call is refused; where there is none for a result, the task fails.
+/// The store limits the number of tasks, in total and per owner, and their total size in bytes. If there is no room for another
+/// task, its call is refused; if there is no room for a result, the task fails.
 pub struct MemoryTaskStore {
     tasks: Mutex<Table>,
     max_tasks: usize,
@@ -36,7 +36,7 @@ pub struct MemoryTaskStore {
 #[derive(Default)]
 struct Table {
     entries: HashMap<String, Entry>,
-    /// The ids of each owner's.
+    /// The ids of each owner's tasks.
     owners: HashMap<Option<String>, BTreeSet<String>>,
     bytes: usize,
 }
@@ -44,9 +44,9 @@ struct Table {
 struct Entry {
     task: TaskRecord,
     created: Instant,
-    /// The revision, and what waits for another one.
+    /// The revision of the record, which [`TaskStore::changed`] observes.
     revision: watch::Sender<u64>,
-    /// The epoch of the newest lease, and when that runs out.
+    /// The epoch of the newest lease, and when that lease expires.
     epoch: u64,
     leased_until: Option<Instant>,
 }
@@ -72,7 +72,7 @@ impl Default for MemoryTaskStore {
 }
 
 impl MemoryTaskStore {
-    /// A store without tasks: at most 10 000 of them, 1 000 of one owner, and 64 MiB in all.
+    /// An empty store, for at most 10 000 tasks, 1 000 tasks of one owner, and 64 MiB in total.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -83,21 +83,21 @@ impl MemoryTaskStore {
         }
     }
 
-    /// How many tasks there are at most.
+    /// Sets the maximum number of tasks.
     #[must_use]
     pub fn max_tasks(mut self, tasks: usize) -> Self {
         self.max_tasks = tasks;
         self
     }
 
-    /// How many tasks one owner has at most. Callers without authentication are one owner.
+    /// Sets the maximum number of tasks of one owner. Callers without authentication are one owner.
     #[must_use]
     pub fn max_each(mut self, tasks: usize) -> Self {
         self.max_each = tasks;
         self
     }
 
-    /// How many bytes all tasks have at most, with what they came to.
+    /// Sets the maximum size of all tasks including their outcomes, in bytes.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
@@ -145,7 +145,7 @@ impl Table {
         }
     }
 
-    /// The entry of an id, if it has not expired.
+    /// The entry with an id, if it has not expired.
     fn find(&mut self, id: &str) -> Option<&mut Entry> {
         let entry = self.entries.get(id)?;
         if Instant::now() >= entry.expires() {
@@ -162,7 +162,7 @@ impl TaskStore for MemoryTaskStore {
             let of_owner = table.owners.get(&task.owner).map_or(0, BTreeSet::len);
             table.entries.len() < self.max_tasks && of_owner < self.max_each
         };
-        // All of them are looked at, so only where it is full.
+        // This checks all tasks, so it is done only if the store is full.
         if !has_room(&table) || table.bytes + task.bytes() > self.max_bytes {
             table.remove_expired();
         }
@@ -265,7 +265,7 @@ impl TaskStore for MemoryTaskStore {
             let Some((mut now, expires)) = found else {
                 return Ok(());
             };
-            // An entry that is removed drops its sender, which ends the wait, too.
+            // Removing an entry drops its sender, which ends the wait, too.
             if timeout_at(expires, now.wait_for(|now| *now != revision))
                 .await
                 .is_ok()

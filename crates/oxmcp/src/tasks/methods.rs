@@ -1,4 +1,4 @@
-//! The extension's methods, and completing tasks from elsewhere.
+//! Methods of the extension, and [`TaskControl`], which completes tasks from outside of their handlers.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The ids of one subscription. Who has more asks again.
+/// The maximum number of ids in one subscription. A client with more tasks subscribes again.
 const MAX_LISTENED: usize = 1000;
 
 impl Tasks {
@@ -70,9 +70,9 @@ impl Tasks {
     }
 }
 
-/// The ids of a subscription that are the caller's own.
+/// The ids of a subscription that belong to the caller.
 fn grant(cx: &RequestContext, asked: &Value) -> Option<Value> {
-    // Who only listens is to be told of orphans, too.
+    // This begins the search for orphans, so that clients that only subscribe are notified of them, too.
     Tasks::of(cx).ok()?;
     let ids = asked.as_array()?.iter().filter_map(Value::as_str);
     let own = own_ids(cx, ids).take(MAX_LISTENED);
@@ -97,13 +97,13 @@ async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyRes
     Ok(EmptyResult::default())
 }
 
-/// Refuses answers that do not fit their questions, before any is taken. Those to nothing that is asked are ignored.
+/// Refuses answers that do not fit their questions, before any answer is taken. Answers to questions that are not open are ignored.
 fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision) -> Result<()> {
     for (key, answer) in answers.iter() {
         let Some(question) = task.questions.get(key) else {
             continue;
         };
-        // A question was written as JSON.
+        // The question was serialized from an `InputRequest`.
         let Ok(question) = serde_json::from_str::<InputRequest>(question.get()) else {
             continue;
         };
@@ -128,12 +128,12 @@ async fn cancel(cx: RequestContext, params: TaskParams) -> Result<EmptyResult> {
     Ok(EmptyResult::default())
 }
 
-/// The tasks of a server.
+/// Access to the tasks of a server.
 pub trait ServerTasks {
-    /// The tasks of this server, to complete them from elsewhere.
+    /// The tasks of this server, to complete them from outside of their handlers.
     ///
     /// # Errors
-    /// Where the server does not have the extension.
+    /// If the server does not have the extension.
     fn tasks(&self) -> Result<TaskControl>;
 }
 
@@ -148,7 +148,8 @@ impl ServerTasks for Server {
     }
 }
 
-/// The tasks of a server; made by [`ServerTasks::tasks`]. It asks nobody whose a task is: give it no id that came from a client.
+/// The tasks of a server; created by [`ServerTasks::tasks`]. It does not check the owner of a task: do not pass ids that came from
+/// a client.
 #[derive(Clone, Debug)]
 pub struct TaskControl {
     tasks: Arc<Tasks>,
@@ -156,23 +157,23 @@ pub struct TaskControl {
 }
 
 impl TaskControl {
-    /// Completes a task that others work on. Its handler, where one is running, is cancelled, and what it comes to is dropped.
-    /// Returns whether it was this that ended the task.
+    /// Completes a task whose work is done outside of its handler. If the handler is still running, it is cancelled and its outcome
+    /// is dropped. Returns whether this call ended the task.
     ///
     /// # Errors
-    /// Where there is no such task, and where the store fails.
+    /// If there is no such task, or if the store fails.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the task may be completed or not.
+    /// If the future is dropped before it completes, the task may or may not be completed.
     pub async fn complete(&self, id: &str, result: CallToolResult) -> Result<bool> {
         let found = self.tasks.load(id).await?.ok_or_else(unknown)?;
-        // Its client reads the revision that it has called the tool in.
+        // The result takes the form of the revision in which the client has called the tool.
         let result = ToolResponse::from(result).into_json(found.task.revision)?;
         self.end(id, TaskOutcome::Result(result)).await
     }
 
-    /// Fails a task that others work on, as [`complete`](Self::complete) completes it. This is for what is wrong with the
-    /// server; where the tool has failed, its result says so.
+    /// Fails a task whose work is done outside of its handler, as [`complete`](Self::complete) completes it. This is for failures
+    /// of the server; if the tool has failed, complete the task with a result that says so.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -184,7 +185,7 @@ impl TaskControl {
             .await
     }
 
-    /// Says how far a task is.
+    /// Sets the status message of a task.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -195,16 +196,17 @@ impl TaskControl {
         self.change(id, |task| task.report(message)).await.map(drop)
     }
 
-    /// Hands the tasks that run in this process over to others that have the same store, which take them over at once. Await it
-    /// when the process is to end, unless that is what [`StreamableHttp::close`](crate::http::StreamableHttp) or
-    /// [`Server::run`](Server::run) over standard input and output does. From then on it takes over no task itself.
+    /// Hands the tasks that run in this process over to other processes with the same store, which take them over at once. Await it
+    /// when the process is to end, unless [`StreamableHttp::close`](crate::http::StreamableHttp) or [`Server::run`](Server::run)
+    /// over standard input and output does that. From then on, this process takes over no task itself.
     ///
-    /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). One that must not
-    /// run again ([`task_live`](super::TaskTool::task_live)) may go on for [`Limits::drain`](crate::Limits::drain); then its
-    /// task fails, with an error that says so. Where the store is the memory of this process, all end with it.
+    /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). A handler
+    /// that must not run again ([`task_live`](super::TaskTool::task_live)) may continue for
+    /// [`Limits::drain`](crate::Limits::drain); then its task fails, with an error that says so. If the store is the memory of this
+    /// process, all tasks end with it.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the tasks are handed over all the same, as long as the runtime is there.
+    /// If the future is dropped before it completes, the tasks are handed over nevertheless, as long as the runtime exists.
     pub async fn hand_over(&self) {
         let drain = self.server.features().limits.drain;
         self.tasks.hand_over(drain).await;

@@ -1,9 +1,9 @@
-//! Tasks: calls that go on when they have been answered, in 2026-07-28 and later, and in 2025-11-25.
+//! Tasks: tool calls that continue after they have been answered, in 2026-07-28 and later, and in 2025-11-25.
 //!
-//! A call that takes long outlives the patience of the client that waits for it. With this extension a server answers it with a
-//! task, which the client asks for until it is done, answers its questions, and may cancel. It is the server that decides, for
-//! each call, and only for clients that declare the extension; all others wait, as ever. In 2025-11-25 tasks are a part of the protocol,
-//! and it is the client that asks for one. The handler is the same for all.
+//! A long call may exceed the time-out of the client that waits for it. With this extension, a server answers such a call with a
+//! task. The client polls the task until it is done, answers its questions, and may cancel it. The server decides for each call,
+//! and only for clients that declare the extension; the calls of all other clients wait as usual. In 2025-11-25, tasks are a part
+//! of the protocol, and the client asks for one. The handler is the same in all cases.
 //!
 //! ```
 //! use std::time::Duration;
@@ -23,36 +23,36 @@
 //! # assert!(server.check().is_ok());
 //! ```
 //!
-//! Each principal has its own tasks; an id that is unknown, has expired or is somebody else's is answered alike. So is one of the
-//! other era. Where a [`MemoryTaskStore`] keeps them, they end with their process.
+//! Each principal has its own tasks. The same error answers an id that is unknown, has expired, or belongs to another principal or
+//! to the other era. Tasks in a [`MemoryTaskStore`] end with their process.
 //!
 //! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
-//! seconds at a time. Where its process ends or stalls for longer, another one that serves takes the task over
-//! and runs its handler again from the top: with the answers that there were, and the results of its
-//! [steps](crate::RequestContext::step). A step that had begun and not ended fails the task, with an error that says so, unless it is
-//! [idempotent](crate::RequestContext::step_idempotent); so does a tool that forbids to be run again
-//! ([`task_live`](TaskTool::task_live)). A process that comes back to such a task changes nothing in it, and its handler is cancelled. One
-//! that shuts down [hands its tasks over](TaskControl::hand_over). Work that was [left](TaskContext::leave_task) to somebody else is run
-//! by nobody again.
+//! seconds at a time. If its process ends or stalls for longer, another process that serves takes the task over and runs its
+//! handler again from the top: with the answers so far, and the results of its [steps](crate::RequestContext::step). A step that
+//! had begun and not ended fails the task, with an error that says so, unless it is
+//! [idempotent](crate::RequestContext::step_idempotent); so does a tool that must not run again
+//! ([`task_live`](TaskTool::task_live)). A process that returns to a task after another one took it over changes nothing in it, and
+//! its handler is cancelled. A process that shuts down [hands its tasks over](TaskControl::hand_over). Work that a handler has
+//! [left](TaskContext::leave_task) to others is never run again.
 //!
 //! See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
 //! [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
 
-// The files of this room, which but for `legacy/` stands on what the rest of the crate offers everybody:
+// The files of this module, which apart from `legacy/` builds on interfaces of the crate that are not specific to tasks:
 //
-// | `policy` | [`TaskPolicy`], when a call becomes a task |
-// | `tool` | tools with a policy, and what their handlers know of their task |
-// | `running` | a call that runs on as a task |
-// | `engine` | [`Tasks`]: settings, ids, making, finding and changing tasks |
-// | `takeover/` | going on with the tasks of processes that ended |
+// | `policy` | [`TaskPolicy`], the conditions under which a call becomes a task |
+// | `tool` | tools with a policy, and the context of a task for their handlers |
+// | `running` | a call that continues as a task |
+// | `engine` | [`Tasks`]: settings, ids, creation, lookup and changes of tasks |
+// | `takeover/` | continuing the tasks of processes that ended |
 // | `legacy/` | tasks of 2025-11-25, which clients ask for |
-// | `methods` | the methods of the extension, and completing tasks from elsewhere |
+// | `methods` | the methods of the extension, and [`TaskControl`] |
 // | `scopes` | the scopes that the tool of a task needs |
-// | `record` | what is kept of a task, and how it changes |
+// | `record` | the stored data of a task, and its changes |
 // | `store` | the trait of stores |
 // | `memory` | the store in memory |
 // | `state` | a task as its owner sees it |
-// | `wire` | the messages |
+// | `wire` | the messages of the extension |
 // | `client/` | the tasks of a client |
 
 #[cfg(feature = "client")]

@@ -1,4 +1,4 @@
-//! Task record: all that is kept of a task, and how it changes. Nothing here does I/O or knows the time.
+//! Task record: the stored data of a task, and its changes. Nothing here performs I/O or reads the clock.
 
 use std::collections::BTreeMap;
 
@@ -9,66 +9,67 @@ use serde_json::value::RawValue;
 use super::takeover::{Entry, MAX_BYTES, TaskReplay};
 use crate::error::Error;
 
-/// What an orphan has come to that must not run again.
+/// The error message of an orphan that must not run again.
 pub(super) const ENDED: &str = "the process that ran this task ended or stalled, and the task may have been done in part; see what was \
                      done, then call the tool again";
-/// The questions of one task that may wait for an answer at once. More than one form after another helps nobody.
+/// The maximum number of open questions of one task. A user answers one form after another, so more are of no use.
 pub(super) const MAX_QUESTIONS: usize = 32;
 
-/// All that is kept of a task. Serialize it as JSON, which says in which format it is: a release that does not know how to read a
-/// record fails to, instead of going on with half of it.
+/// The stored data of a task. Serialize it as JSON, which contains the format: a release that does not know the format of a record
+/// fails to read it, instead of continuing with half of it.
 ///
-/// Arguments, questions, answers and results can be secrets, and so is the id: a store must not show them.
+/// Arguments, questions, answers, results and the id may be secrets: a store must not show them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskRecord {
     #[serde(default = "this_format", deserialize_with = "known_format")]
     format: u32,
-    /// The id, in the alphabet of URLs.
+    /// The id of the task, in the URL-safe alphabet.
     pub id: String,
-    /// The name of the principal whose task it is. `None` is nobody in particular, who is a principal of its own.
+    /// The name of the principal that owns the task. `None` stands for callers without authentication, who are one owner together.
     pub owner: Option<String>,
     /// The name of the tool.
     pub tool: String,
-    /// How far it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// More about that, for people and models.
+    /// A description of the status, for people and models.
     pub status_message: Option<String>,
-    /// When it was made, in milliseconds since 1970.
+    /// When the task was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it changed last, in milliseconds since 1970.
+    /// When the task changed last, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// How long it is kept after it was made, in milliseconds.
+    /// How long the task is kept after its creation, in milliseconds.
     pub ttl_ms: u64,
-    /// How often clients should ask, in milliseconds.
+    /// How often clients should poll, in milliseconds.
     pub poll_interval_ms: u64,
-    /// The questions that wait for an answer, as JSON, by their keys.
+    /// The open questions, as JSON, by their keys.
     pub questions: BTreeMap<String, Box<RawValue>>,
-    /// The answers, by the keys of their questions: until the handler has taken them, or, where it may run again, until the task
-    /// is over.
+    /// The answers, by the keys of their questions: until the handler has taken them, or, if the handler may run again, until the
+    /// task is over.
     pub answers: BTreeMap<String, Box<RawValue>>,
-    /// How many questions there have been: no key comes twice.
+    /// The number of questions so far: no key is used twice.
     pub asked: u64,
-    /// What it came to, once it is over. A task that was cancelled has none.
+    /// The outcome of the task, once it is over. A task that was cancelled has none.
     pub outcome: Option<TaskOutcome>,
-    /// The revision of the call that it was made of, which alone has its result. Clients of the other era do not see it.
+    /// The revision of the call that became the task; the result exists only in its form. Clients of the other era do not see the
+    /// task.
     #[serde(default = "latest")]
     pub revision: Revision,
-    /// The scopes that its tool needs, with spaces between them, where its caller's token was held against them.
+    /// The scopes that the tool needs, separated by spaces, if the caller's token was checked against them.
     #[serde(default)]
     pub scopes: String,
-    /// Whether its result says that the tool has failed.
+    /// Whether the result says that the tool has failed.
     #[serde(default)]
     pub has_tool_failed: bool,
-    /// The errors that its client has answered questions with, by their keys, for as long as the answers.
+    /// The errors with which the client has answered questions, by their keys, kept for as long as the answers.
     #[serde(default)]
     pub refusals: BTreeMap<String, ErrorObject>,
-    /// What its handler needs to run again in another process. `None` where it must not, and once the task is over.
+    /// The data that the handler needs to run again in another process. `None` if it must not run again, and once the task is over.
     #[serde(default)]
     pub replay: Option<Box<TaskReplay>>,
 }
 
-/// The format of records. It changes when a reader of the one before would go wrong.
+/// The format of records. It changes when a reader of the previous format would misread a record.
 const FORMAT: u32 = 1;
 
 fn this_format() -> u32 {
@@ -84,23 +85,23 @@ fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
     }
 }
 
-/// The revision of what was kept without one.
+/// The revision of a record that was stored without one.
 fn latest() -> Revision {
     Revision::LATEST
 }
 
-/// What a task came to.
+/// The outcome of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum TaskOutcome {
-    /// The result that the call would have been answered with, also one that says that the tool failed.
+    /// The result that the call would have been answered with, even if it says that the tool failed.
     Result(Box<RawValue>),
-    /// The error of the protocol that the call would have been answered with.
+    /// The protocol error that the call would have been answered with.
     Error(ErrorObject),
 }
 
 impl TaskRecord {
-    /// A task that has just begun.
+    /// The record of a task that has just begun.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
@@ -126,7 +127,7 @@ impl TaskRecord {
         }
     }
 
-    /// Whether it is over: then it never changes again.
+    /// Whether the task is over: then it never changes again.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(
@@ -135,7 +136,7 @@ impl TaskRecord {
         )
     }
 
-    /// How many bytes it keeps, roughly.
+    /// The approximate size of the record, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let texts = self.questions.iter().chain(&self.answers);
@@ -158,7 +159,7 @@ impl TaskRecord {
         names + owner + message + texts + refusals + outcome + replay
     }
 
-    /// Ends it. Whoever ends it first is right.
+    /// Ends the task. The first end of a task is final.
     pub(super) fn finish(&mut self, outcome: TaskOutcome) -> bool {
         if self.is_over() {
             return false;
@@ -178,7 +179,7 @@ impl TaskRecord {
         true
     }
 
-    /// Cancels it, whatever its handler does then.
+    /// Cancels the task, whatever its handler does afterwards.
     pub(super) fn cancel(&mut self) -> bool {
         if self.is_over() {
             return false;
@@ -195,7 +196,7 @@ impl TaskRecord {
         self.replay = None;
     }
 
-    /// Takes note of what the handler has asked or done. What has too much of that is not run again.
+    /// Records a question or a step of the handler. A handler with too much recorded data is not run again.
     pub(super) fn note(&mut self, entry: Entry) -> bool {
         if self.is_over() {
             return false;
@@ -211,7 +212,7 @@ impl TaskRecord {
         true
     }
 
-    /// Its process hands it over to another one.
+    /// Prepares the task for another process that takes it over.
     pub(super) fn hand_over(&mut self) -> bool {
         if let Some(replay) = &mut self.replay {
             replay.hand_over();
@@ -219,7 +220,7 @@ impl TaskRecord {
         !self.is_over()
     }
 
-    /// Another process takes it over, or ends it where it cannot go on.
+    /// Lets another process take the task over, or ends the task if it cannot continue.
     pub(super) fn take_over(&mut self) -> bool {
         let goes_on = match &mut self.replay {
             Some(replay) => replay.take_over(),
@@ -231,13 +232,13 @@ impl TaskRecord {
         }
     }
 
-    /// The work is left to somebody else: whatever ends, nobody runs the handler again.
+    /// Leaves the work to others: the handler is never run again, even if its process ends.
     pub(super) fn leave(&mut self) -> bool {
         self.replay = None;
         !self.is_over()
     }
 
-    /// Says more about how far it is.
+    /// Sets the status message.
     pub(super) fn report(&mut self, message: &str) -> bool {
         if self.is_over() || self.status_message.as_deref() == Some(message) {
             return false;
@@ -246,7 +247,8 @@ impl TaskRecord {
         true
     }
 
-    /// Asks a question, under a key that no other question of the task ever has. `None` where it is over or asks too much.
+    /// Adds a question, under a key that no other question of the task ever has. `None` if the task is over or has too many
+    /// questions.
     pub(super) fn ask(&mut self, question: Box<RawValue>) -> Option<String> {
         if self.is_over() || self.questions.len() >= MAX_QUESTIONS {
             return None;
@@ -258,7 +260,7 @@ impl TaskRecord {
         Some(key)
     }
 
-    /// Takes an answer. One to a question that does not wait for it is ignored.
+    /// Accepts an answer. An answer to a question that is not open is ignored.
     pub(super) fn answer(&mut self, key: &str, answer: &RawValue) -> bool {
         if self.is_over() || self.questions.remove(key).is_none() {
             return false;
@@ -268,7 +270,7 @@ impl TaskRecord {
         true
     }
 
-    /// Takes an error in place of an answer. One to a question that does not wait for an answer is ignored.
+    /// Accepts an error in place of an answer. An error for a question that is not open is ignored.
     pub(super) fn refuse(&mut self, key: &str, error: ErrorObject) -> bool {
         if self.is_over() || self.questions.remove(key).is_none() {
             return false;
@@ -278,7 +280,7 @@ impl TaskRecord {
         true
     }
 
-    /// Takes back a question that nobody waits for any more.
+    /// Withdraws a question whose answer the handler does not wait for any more.
     pub(super) fn withdraw(&mut self, key: &str) -> bool {
         let was_open = self.questions.remove(key).is_some();
         let was_refused = self.refusals.remove(key).is_some();
@@ -295,7 +297,7 @@ impl TaskRecord {
         }
     }
 
-    /// Keeps it for longer while it works. A task that waits for its client is not kept longer.
+    /// Extends the TTL while the task works. A task that waits for its client is not kept longer.
     pub(super) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
         let longer = self.ttl_ms.saturating_add(by_ms).min(at_most_ms);
         let changes = self.status == TaskStatus::Working && longer > self.ttl_ms;
@@ -362,7 +364,7 @@ mod tests {
         assert!(text.starts_with(r#"{"format":1,"#), "{text}");
         let read = |text: &str| serde_json::from_str::<TaskRecord>(text).map(|it| it.id);
         assert_eq!(read(&text).unwrap(), "t");
-        // As records were before there was one.
+        // Records of earlier releases have no format.
         assert_eq!(read(&text.replace(r#""format":1,"#, "")).unwrap(), "t");
         let newer = read(&text.replace(r#""format":1"#, r#""format":2"#)).unwrap_err();
         assert!(newer.to_string().contains("this release reads format 1"));
@@ -412,7 +414,7 @@ mod tests {
             let mut task = task();
             assert!(task.finish(TaskOutcome::Result(json(result))));
             assert_eq!(task.has_tool_failed, has_failed, "{result}");
-            // One truth for both eras.
+            // The stored status is the same for both eras.
             assert_eq!(task.status, TaskStatus::Completed);
         }
     }

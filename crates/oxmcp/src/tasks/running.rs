@@ -1,4 +1,4 @@
-//! A call that runs on as a task: its progress, its questions, its steps, its end.
+//! A call that continues as a task: its progress, its questions, its steps, its end.
 
 use std::{
     future::{Future, pending},
@@ -42,42 +42,42 @@ use crate::{
     sync::Mutex,
 };
 
-/// The pause after a status message: those that come meanwhile become one.
+/// The pause after a status message: of the reports in the meantime, only the newest is used.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The pause after the store has failed, and how often it is asked to keep that a step was done.
+/// The pause after a failure of the store, and the number of attempts to store the end of a step.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_STORED: usize = 3;
-/// What a task has come to whose process shuts down, where its handler must not run again.
+/// The error message of a task whose process shuts down and whose handler must not run again.
 const SHUT_DOWN: &str = "the process that ran this task was shut down, and the task may have been done in part; see what was \
                          done, then call the tool again";
 
-/// A call that runs on as a task.
+/// A call that continues as a task.
 pub(super) struct RunningTask(Arc<Inner>);
 
 struct Inner {
     tasks: Arc<Tasks>,
     server: Server,
     id: String,
-    /// That of its call.
+    /// The revision of the call.
     revision: Revision,
-    /// That of its lease.
+    /// The epoch of the lease.
     epoch: u64,
-    /// For how long it is kept longer at a time while it works.
+    /// How often, and by how much, the TTL is extended while the task works.
     step: Duration,
-    /// The session that has made it, where its client asked for a task.
+    /// The session that has created the task, if its client asked for a task.
     session: Option<TaskSession>,
-    /// The newest report of progress that was not told yet.
+    /// The newest report of progress that was not sent yet.
     report: Mutex<Option<DetachedProgress>>,
     reported: Notify,
-    /// The run of the handler. `None` where it must not run again.
+    /// The run of the handler. `None` if it must not run again.
     run: Mutex<Option<Run>>,
-    /// Told whenever a step has ended.
+    /// Notified whenever a step has ended.
     step_ended: Notify,
-    /// Whether the handler runs, for one that runs again.
+    /// Whether the handler was detached, for a handler that runs again.
     is_begun: AtomicBool,
-    /// Whether the work was left to somebody else.
+    /// Whether the work was left to others.
     is_left: AtomicBool,
-    /// Whether it is being handed over: what it asks stays.
+    /// Whether the task is being handed over: its open questions stay.
     is_handed_over: AtomicBool,
 }
 
@@ -86,7 +86,7 @@ impl RunningTask {
         &self.0.id
     }
 
-    /// Leaves the work to somebody else: nobody runs the handler again, whatever ends.
+    /// Leaves the work to others: no process runs the handler again, even if this one ends.
     pub(super) async fn leave(&self) -> Result<()> {
         let inner = &self.0;
         let (tasks, id) = (&inner.tasks, &inner.id);
@@ -100,7 +100,7 @@ impl RunningTask {
         }
     }
 
-    /// Lets the handler run without its request.
+    /// Lets the handler continue without its request.
     fn detach(&self, call: DetachableCall) -> Result<()> {
         let inner = Arc::clone(&self.0);
         let cancel = CancellationToken::new();
@@ -113,7 +113,7 @@ impl RunningTask {
     }
 }
 
-/// Makes a task of a call that goes on, and returns its answer.
+/// Makes a task of a call that continues, and returns the answer to the call.
 pub(super) async fn start(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
@@ -139,7 +139,7 @@ pub(super) async fn start(
     answer(cx, &task)
 }
 
-/// Goes on with a task of another process, by running its handler from the top.
+/// Continues a task of another process, by running its handler from the top.
 pub(super) async fn resume(
     tasks: &Arc<Tasks>,
     server: &Server,
@@ -163,7 +163,7 @@ pub(super) async fn resume(
         Err(error) => return inner.fail(&error).await,
     };
     tokio::spawn(async move {
-        // The layer of the tool detaches the handler, and is done.
+        // The layer of the tool detaches the handler, and returns.
         let ended = panics::flatten(panics::catch(called).await);
         if !inner.is_begun.load(Ordering::Relaxed) {
             let unlike = || Error::internal("the tool does not run as a task any more");
@@ -174,7 +174,7 @@ pub(super) async fn resume(
     Ok(())
 }
 
-/// Detaches a handler that runs again. Its answer is the one that its client has had, for the layers around it.
+/// Detaches a handler that runs again. Returns the answer that its client has already received, for the layers around the handler.
 pub(super) async fn go_on(
     work: &RunningTask,
     cx: &RequestContext,
@@ -188,7 +188,7 @@ pub(super) async fn go_on(
     answer(cx, &found.task)
 }
 
-/// Makes a task of a call that is done, and returns its answer.
+/// Makes a task of a call that has ended, and returns the answer to the call.
 pub(super) async fn keep(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
@@ -210,7 +210,7 @@ fn answer(cx: &RequestContext, task: &TaskRecord) -> Result<ToolResponse> {
     ToolResponse::of_extension(cx, RESULT_TYPE, TaskState::created(task))
 }
 
-/// What a call has come to, as its revision has it.
+/// The outcome of a call, in the form of its revision.
 fn outcome(ended: Result<ToolResponse>, revision: Revision) -> TaskOutcome {
     let result = ended.and_then(|response| response.into_json(revision));
     match result {
@@ -244,14 +244,15 @@ impl Inner {
         })
     }
 
-    /// Runs the rest of the call, until it ends, somebody else ends the task, its lease is lost, or it is handed over.
+    /// Runs the rest of the call, until it ends, the task is ended from outside, its lease is lost, or it is handed over.
     async fn drive(
         self: Arc<Self>,
         rest: impl Future<Output = Result<ToolResponse>> + Send,
         cancel: CancellationToken,
     ) {
         let _running = self.tasks.local.count();
-        // On a task of its own, so that a handler that blocks its thread for a while keeps its lease. Dropped, it ends.
+        // The lease has a task of its own, so that a handler that blocks its thread for a while keeps its lease. Dropping the set
+        // ends it.
         let mut lease = JoinSet::new();
         lease.spawn(Arc::clone(&self).keep_lease());
         let ended = {
@@ -265,7 +266,7 @@ impl Inner {
                         _ = lease.join_next() => {}
                     }
                 } => {
-                    // It ends within its grace, and what it comes to then is nobody's.
+                    // The handler ends within its grace period, and its outcome is dropped.
                     cancel.cancel();
                     drop(rest.await);
                     return;
@@ -277,21 +278,21 @@ impl Inner {
         match ended {
             Some(ended) => self.end(ended).await,
             None => {
-                // The handler is gone, as if its process were: it was not cancelled.
+                // The handler was dropped, as if its process had ended: it was not cancelled.
                 lease.shutdown().await;
                 self.logged(self.hand_over().await);
             }
         }
     }
 
-    /// The handler has ended.
+    /// Stores the outcome of the handler, which has ended.
     async fn end(&self, ended: Result<ToolResponse>) {
         self.tell_progress().await;
         let whole = self.run.lock().as_ref().map_or(Ok(()), Run::check_whole);
         let outcome = outcome(whole.and(ended), self.revision);
         let mut finished = self.change(|task| task.finish(outcome.clone())).await;
         if let Err(error) = finished {
-            // What is too large for the store can still be said to be so.
+            // If the outcome is too large for the store, the error that says so may fit.
             let failed = TaskOutcome::Error(ErrorObject::from(&error));
             finished = self.change(|task| task.finish(failed.clone())).await;
         }
@@ -307,8 +308,8 @@ impl Inner {
             .map(drop)
     }
 
-    /// Waits until the task is to be handed over and can be. One whose handler must not run again may end until the last moment,
-    /// and fails then.
+    /// Waits until the task is to be handed over and can be. A handler that must not run again may continue until tasks are cut
+    /// off; then its task fails.
     async fn until_handed_over(&self) {
         let local = &self.tasks.local;
         local.closing.cancelled().await;
@@ -326,7 +327,7 @@ impl Inner {
         pending::<()>().await;
     }
 
-    /// Waits for the end of a step that must not be cut off, until the last moment.
+    /// Waits for the end of a step that must not be interrupted, or until tasks are cut off.
     async fn until_between_steps(&self) {
         loop {
             let is_in_step = self.run.lock().as_ref().is_some_and(Run::is_in_step);
@@ -353,14 +354,14 @@ impl Inner {
         Ok(())
     }
 
-    /// Tells the session that has made the task how far it is, where that is another status.
+    /// Notifies the session that has created the task of its status, if the status has changed.
     async fn tell_status(&self, task: &TaskRecord) {
         if let Some(session) = &self.session {
             session.tell(task).await;
         }
     }
 
-    /// Tells the newest report of progress.
+    /// Sends the newest report of progress, and returns its status message.
     async fn tell_progress(&self) -> Option<String> {
         let report = self.report.lock().take()?;
         let message = message(&report);
@@ -387,7 +388,7 @@ impl Inner {
             let lease = if is_left { MAX_TTL } else { LEASE };
             let renewed = self.tasks.renew(&self.id, self.epoch, lease);
             let renewed = timeout(LEASE / 3, renewed).await;
-            // Where the store does not answer, it is asked again: it knows whether the lease holds.
+            // If the store does not answer, it is asked again: it knows whether the lease is valid.
             if let Ok(Ok(false)) = renewed {
                 return;
             }
@@ -401,7 +402,8 @@ impl Inner {
         .ok()
     }
 
-    /// Waits until the task was ended or claimed by somebody else, or is gone. Meanwhile it is kept for as long as it works.
+    /// Waits until the task was ended or claimed by another party, or is gone. Meanwhile, its TTL is extended for as long as it
+    /// works.
     async fn until_over(&self) {
         let mut steps = interval_at(Instant::now() + self.step, self.step);
         loop {
@@ -429,7 +431,7 @@ impl Inner {
         }
     }
 
-    /// Tells of progress, and writes it as status messages, for ever.
+    /// Sends progress, and writes it as status messages, for ever.
     async fn report(&self) {
         loop {
             self.reported.notified().await;
@@ -440,10 +442,10 @@ impl Inner {
         }
     }
 
-    /// What the handler has asked and done is stored, unless it must not run again.
+    /// Stores entries of the handler's questions and steps, unless the handler must not run again.
     ///
     /// # Errors
-    /// Where it cannot be stored, and where the task is over or somebody else's.
+    /// If they cannot be stored, and if the task is over or another process holds its lease.
     async fn note(&self, entries: &[Entry]) -> Result<()> {
         let note = |task: &mut TaskRecord| {
             let notes = entries.iter().map(|it| task.note(it.clone()));
@@ -455,7 +457,7 @@ impl Inner {
         Ok(())
     }
 
-    /// A task that has too much to be stored is not run again.
+    /// Drops the run of a handler with too much data to store: the handler is not run again.
     fn forget_run(&self, task: &TaskRecord) {
         if task.replay.is_none() && self.run.lock().take().is_some() {
             tracing::warn!(
@@ -464,7 +466,7 @@ impl Inner {
         }
     }
 
-    /// Stores what the handler has done while its task was made.
+    /// Stores the entries that the handler made while its task was being created.
     async fn note_late(&self, known: Vec<Known>) {
         let late = match &mut *self.run.lock() {
             Some(run) => run.absorb(known),
@@ -475,7 +477,7 @@ impl Inner {
         }
     }
 
-    /// Ends the task where its handler does not do what it did before.
+    /// Ends the task if its handler deviates from its previous run.
     async fn held_against_run<T>(&self, reached: Result<T>) -> Result<T> {
         if let Err(error) = &reached {
             self.logged(self.fail(error).await);
@@ -504,7 +506,7 @@ impl Inner {
             None => return,
         };
         if let Some(ended) = ended {
-            // It was done, and nothing changes that: a store that fails is asked again, and at last the handler goes on.
+            // The step was done, and nothing changes that: a store that fails is asked again, and finally the handler continues.
             for _ in 0..MAX_STORED {
                 let noted = self.note(slice::from_ref(&ended)).await;
                 if noted.as_ref().map_or_else(Error::is_cancelled, |()| true) {
@@ -550,7 +552,7 @@ impl Inner {
         question.answer().await
     }
 
-    /// Asks a question. Returns the key that the task has for it.
+    /// Adds a question to the task. Returns its key in the task.
     async fn put(
         &self,
         key: &str,
@@ -590,10 +592,10 @@ fn over() -> Error {
     Error::cancelled("the task is over, or another process runs it")
 }
 
-/// A question that waits for its answer. Dropped before that, it is taken back.
+/// A question that waits for its answer. If it is dropped before that, the question is withdrawn.
 struct OpenQuestion {
     task: Arc<Inner>,
-    /// The question among what the handler asks and does, where it may run again.
+    /// The entry of the question among the handler's questions and steps, if the handler may run again.
     entry: Option<Entry>,
     wire: String,
     is_answered: bool,
@@ -624,7 +626,7 @@ impl Drop for OpenQuestion {
         let may_run_again = task.run.lock().is_some();
         let entry = self.entry.take().filter(|_| may_run_again);
         if let (Some(entry), true) = (&entry, self.is_answered) {
-            // The answer stays for another run.
+            // The answer is kept for another run.
             return task.set(&entry.asked_as(Some(wire)), false);
         }
         if task.is_handed_over.load(Ordering::Relaxed) {
@@ -634,7 +636,7 @@ impl Drop for OpenQuestion {
         if let Some(entry) = &entry {
             task.set(entry, false);
         }
-        // The runtime that ends takes the task with it.
+        // If there is no runtime any more, the task has ended with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let withdraw = |task: &mut TaskRecord| {
@@ -669,7 +671,7 @@ impl DetachedWork for RunningTask {
     }
 }
 
-/// The status message that a report of progress is.
+/// The status message for a report of progress.
 fn message(report: &DetachedProgress) -> String {
     let DetachedProgress {
         done,

@@ -1,6 +1,6 @@
-//! Scopes of tasks: those that the tool of a task needs, which whoever asks for the task needs, too.
+//! Scopes of tasks: the scopes that the tool of a task needs, and that each caller who accesses the task needs, too.
 //!
-//! They are kept with the task, and only where its caller's token was held against them: over stdio nobody is.
+//! They are stored with the task, and only if its caller's token was checked against them: over stdio no token is checked.
 
 use super::record::TaskRecord;
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The scopes of a tool, for a task of it that this caller makes.
+/// The scopes of a tool, for a task of it that this caller creates.
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub(super) fn of_tool(cx: &RequestContext, tool: &str) -> String {
     cx.scopes_of_tool(tool).to_string()
 }
 
-/// All scopes that tasks of this caller may have, as far as its token permits them.
+/// All scopes that tasks of this caller may have and that its token permits.
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub(super) fn permitted(cx: &RequestContext) -> Vec<String> {
     let all = cx.permitted_tool_scopes(|_| true);
@@ -37,7 +37,7 @@ pub(super) fn permitted(_cx: &RequestContext) -> Vec<String> {
     Vec::new()
 }
 
-/// Without tokens nobody is held against scopes; a task that needs some was made elsewhere.
+/// Without tokens no scopes are checked; a task that needs scopes was created elsewhere, and is refused.
 #[cfg(not(all(feature = "auth", feature = "http-server")))]
 fn is_permitted(_cx: &RequestContext, scopes: &str) -> bool {
     scopes.is_empty()
@@ -46,7 +46,7 @@ fn is_permitted(_cx: &RequestContext, scopes: &str) -> bool {
 /// Refuses a caller whose token does not permit the tool of its task any more.
 ///
 /// # Errors
-/// The refusal.
+/// If the token does not permit the scopes of the task.
 pub(super) fn check(cx: &RequestContext, task: &TaskRecord) -> Result<()> {
     if is_permitted(cx, &task.scopes) {
         return Ok(());

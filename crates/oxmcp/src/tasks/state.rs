@@ -1,4 +1,4 @@
-//! A task as its owner sees it, made of what is kept of it.
+//! Conversion of a task record into the [`TaskState`] that the owner of the task sees.
 
 use oxmcp_protocol::TaskStatus;
 
@@ -8,7 +8,7 @@ use super::{
 };
 
 impl TaskState {
-    /// What a call is answered with that became a task.
+    /// The answer to a call that became a task, without questions and outcome.
     pub(super) fn created(task: &TaskRecord) -> Self {
         Self {
             task_id: task.id.clone(),
@@ -24,7 +24,7 @@ impl TaskState {
         }
     }
 
-    /// All of it.
+    /// The whole state, with the questions or the outcome.
     pub(super) fn of(task: &TaskRecord) -> Self {
         let mut state = Self::created(task);
         if task.status == TaskStatus::InputRequired {
@@ -41,7 +41,7 @@ impl TaskState {
     }
 }
 
-/// A time since 1970 in ISO 8601, in UTC. The calendar is that of Howard Hinnant's `civil_from_days`.
+/// A time since 1970 in ISO 8601, in UTC. The calendar algorithm is Howard Hinnant's `civil_from_days`.
 pub(super) fn iso_8601(ms: u64) -> String {
     let (days, ms) = (ms / 86_400_000, ms % 86_400_000);
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);

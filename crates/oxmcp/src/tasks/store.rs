@@ -8,16 +8,16 @@ use tokio::time::timeout;
 use super::record::TaskRecord;
 use crate::error::{Error, Result};
 
-/// Keeps tasks. Whatever changes one reads it, and writes it back if nobody else has meanwhile, so several handles to one store
-/// may be at work at once. A call that runs as a task leases it and renews the lease; where a process has died, another that has
-/// the store [finds](Self::orphans) its tasks and goes on with them, or ends them as failed. What that needs is in the record
-/// ([`TaskRecord::replay`]): a store keeps the record as it is, and knows nothing of it.
+/// A store of tasks. To change a task, a process reads it, and writes it back if no other process has changed it meanwhile, so
+/// several handles to one store may work at once. A call that runs as a task leases it and renews the lease; if a process has died,
+/// another process with the store [finds](Self::orphans) its tasks and continues them, or ends them as failed. The data for that is
+/// in the record ([`TaskRecord::replay`]): a store keeps the record unchanged, and does not interpret it.
 ///
-/// A task is made and read by its id, which is a secret of its owner: a store must not show it. It is gone when
-/// [`ttl_ms`](TaskRecord::ttl_ms) is over, by the store's own clock, counted from when it was made.
+/// A task is created and read by its id, which is a secret of its owner: a store must not show it. The task is gone when
+/// [`ttl_ms`](TaskRecord::ttl_ms) has passed since its creation, by the store's own clock.
 ///
-/// # Writing one
-/// Implement it with plain `async fn`s, and hold it against [the contract](crate::testing::task_store_contract).
+/// # Implementing a store
+/// Implement the trait with plain `async fn`s, and test it with [the contract](crate::testing::task_store_contract).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,31 +33,31 @@ use crate::error::{Error, Result};
 /// # }
 /// ```
 pub trait TaskStore: Send + Sync + 'static {
-    /// Keeps a new task, which every handle finds once this returns.
+    /// Stores a new task. Every handle finds it once this returns.
     ///
     /// # Errors
-    /// Where it cannot be kept: the store is full, or its owner has too many. The call is answered with the error then.
+    /// If the task cannot be stored: the store is full, or the owner has too many tasks. The call is then answered with the error.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the task may be there.
+    /// If the future is dropped before it completes, the task may or may not be stored.
     fn create(&self, task: TaskRecord) -> impl Future<Output = Result<()>> + Send;
 
-    /// The task of an id. `None` where there is none, or it is gone.
+    /// Loads the task with an id. `None` if there is none, or it is gone.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredTask>>> + Send;
 
-    /// Replaces a task if its revision is still this one. Returns whether it was; `false` also where it is gone.
+    /// Replaces a task if its revision is still `revision`. Returns whether the task was replaced; `false` also if it is gone.
     ///
     /// # Errors
-    /// Where it cannot be kept, as for [`create`](Self::create): it is what it was.
+    /// If the new task cannot be stored, as for [`create`](Self::create): the old one stays.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, either may be there, but no mixture of both.
+    /// If the future is dropped before it completes, either the old or the new task is stored, but no mixture of both.
     fn replace(
         &self,
         id: &str,
@@ -65,29 +65,29 @@ pub trait TaskStore: Send + Sync + 'static {
         task: TaskRecord,
     ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// Leases a task to the caller, if no lease of it holds: for `lease`, by the store's own clock. Returns the epoch of the
-    /// lease, which is greater than that of any before it; `None` where another lease holds, and where the task is gone.
+    /// Leases a task to the caller, if no other lease of it is valid: for `lease`, by the store's own clock. Returns the epoch of
+    /// the lease, which is greater than that of every earlier lease; `None` if another lease is valid, and if the task is gone.
     ///
-    /// The revision of the task becomes another one, so that a change that was read under an earlier lease is refused. Whoever
-    /// runs the task compares [`StoredTask::epoch`] with its own before each change.
+    /// The revision of the task changes, so that a change that was read under an earlier lease is refused. The process that runs
+    /// the task compares [`StoredTask::epoch`] with its own epoch before each change.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the task may be leased to nobody until the lease has run out.
+    /// If the future is dropped before it completes, the task may be leased without a holder until the lease expires.
     fn claim(&self, id: &str, lease: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Makes the lease of this epoch last for `lease` from now on. Returns whether it still is the task's newest and held until
-    /// now; a lease that has run out cannot be renewed. The revision stays.
+    /// Extends the lease of this epoch to `lease` from now on. Returns whether it is the task's newest lease and was valid until
+    /// now; an expired lease cannot be renewed. The revision does not change.
     ///
-    /// A `lease` of no time ends it: when this returns, the task is an [orphan](Self::orphans), and whoever claims it gets it.
+    /// A `lease` of zero ends the lease: when this returns, the task is an [orphan](Self::orphans), and any process can claim it.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the lease may be renewed or not.
+    /// If the future is dropped before it completes, the lease may or may not be renewed.
     fn renew(
         &self,
         id: &str,
@@ -95,21 +95,21 @@ pub trait TaskStore: Send + Sync + 'static {
         lease: Duration,
     ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// The ids of tasks that are not over and whose lease has run out, at most `limit` of them. A task that was never leased is
-    /// not among them: others work on it.
+    /// The ids of tasks that are not over and whose lease has expired, at most `limit` of them. A task that was never leased is not
+    /// among them: the work on it is done elsewhere.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn orphans(&self, limit: usize) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// The ids of the tasks of an owner, in their order as bytes: those after `after`, where that is given, and at most `limit` of
-    /// them. `None` is the owner of what belongs to nobody in particular.
+    /// The ids of an owner's tasks, in byte order: those after `after`, if it is given, and at most `limit` of them. The owner
+    /// `None` stands for all callers without authentication.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
@@ -120,17 +120,17 @@ pub trait TaskStore: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// Waits until a task has another revision than this one, or is gone. It may return early.
+    /// Waits until a task has another revision than `revision`, or is gone. It may return early.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store cannot be reached.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn changed(&self, id: &str, revision: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether others can go on with its tasks when this process ends. Where that is so, the default, a process that shuts down
-    /// [hands them over](super::TaskControl::hand_over).
+    /// Whether other processes can continue the store's tasks when this process ends. If so, which is the default, a process that
+    /// shuts down [hands its tasks over](super::TaskControl::hand_over).
     fn outlives_process(&self) -> bool {
         true
     }
@@ -179,20 +179,20 @@ impl<S: TaskStore> TaskStore for Arc<S> {
     }
 }
 
-/// A task as a store has it.
+/// A task as it is loaded from a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredTask {
     /// The task.
     pub task: TaskRecord,
-    /// The revision, which is another one after each change.
+    /// The revision of the stored task, which is another one after each change.
     pub revision: u64,
-    /// The epoch of its newest lease, whether that still holds or not. 0 where it was never leased.
+    /// The epoch of the newest lease of the task, even if that lease has expired. 0 if the task was never leased.
     pub epoch: u64,
 }
 
 impl StoredTask {
-    /// A task in a revision, with the epoch of its newest lease.
+    /// Creates a stored task from a record, its revision, and the epoch of its newest lease.
     #[must_use]
     pub fn new(task: TaskRecord, revision: u64, epoch: u64) -> Self {
         Self {
@@ -206,8 +206,8 @@ impl StoredTask {
 /// How long a store may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The object-safe form of [`TaskStore`]. All but the wait have a time-out: a store whose database has gone away often never
-/// answers.
+/// The object-safe form of [`TaskStore`]. All requests but [`changed`](Self::changed) have a time-out: a store whose database has
+/// gone away often never answers.
 pub(crate) trait AnyTaskStore: Send + Sync {
     fn create(&self, task: TaskRecord) -> BoxFuture<'_, Result<()>>;
 

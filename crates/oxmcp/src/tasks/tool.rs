@@ -18,14 +18,14 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// Makes tasks of a tool's calls.
+/// Task settings of a tool.
 pub trait TaskTool {
-    /// When a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
+    /// Sets when a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
     ///
-    /// The handler stays what it is. Once its call is a task, its progress becomes the status message, from what it
-    /// reported last before there was a task; what it asks is asked by
-    /// the task, and it is cancelled by `tasks/cancel` alone; what it logs for its client goes nowhere.
-    /// The time that a client waits for an answer to a request is not the time that a task has.
+    /// The handler does not change. Once its call is a task, its progress becomes the status message, beginning with the latest
+    /// report from before there was a task; its questions are asked by the task; of the client's messages only `tasks/cancel`
+    /// cancels it; and its log messages for the client are dropped. The time that a client waits for an answer to a request does
+    /// not limit the task.
     ///
     /// ```
     /// use std::time::Duration;
@@ -39,11 +39,11 @@ pub trait TaskTool {
     #[must_use]
     fn task(self, policy: TaskPolicy) -> Self;
 
-    /// Forbids to run the handler of a task again. Where its process ends, the task fails then, and the error says that it may have
-    /// been done in part. Without this another process that has the same store runs the handler from the top, with the
-    /// answers that it has had and the results of its [steps](crate::RequestContext::step).
+    /// Forbids a second run of the handler of a task. If its process ends, the task then fails, and the error says that it may have
+    /// been done in part. Without this setting, another process with the same store runs the handler from the top, with the answers
+    /// so far and the results of its [steps](crate::RequestContext::step).
     ///
-    /// It is for handlers that hold what is only in their process: a connection, a lock, a child.
+    /// This is for handlers that hold resources which exist only in their process: a connection, a lock, a child process.
     ///
     /// ```
     /// use oxmcp::{Tool, tasks::{TaskPolicy, TaskTool}};
@@ -74,29 +74,30 @@ impl TaskTool for Tool {
     }
 }
 
-/// Says in the list of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
+/// Sets in the list of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
 fn set_support(entry: &mut Definition, support: TaskSupport) {
     let execution = entry.execution.get_or_insert_default();
     execution.task_support = Some(support);
 }
 
-/// What a handler knows of the task that its call has become.
+/// The task of a call, for its handler.
 pub trait TaskContext {
-    /// The id of the task. `None` while the call is none. To hand it on to whoever does the work, [leave](Self::leave_task) the task.
+    /// The id of the task. `None` while the call is not a task. To hand the id on to another party that does the work,
+    /// [leave](Self::leave_task) the task.
     fn task_id(&self) -> Option<String>;
 
-    /// Leaves the work to somebody else, who [completes](super::TaskControl::complete) the task under this id. `None` while the call is
-    /// none.
+    /// Leaves the work to another party, which [completes](super::TaskControl::complete) the task with this id. `None` while the
+    /// call is not a task.
     ///
-    /// From then on nobody runs the handler again. It hands the id on, and waits: it is cancelled when the task is completed, and
-    /// what it returns before that ends the task. Where its process ends, the task goes on without it, until it is completed or its
-    /// [`ttl`](super::Tasks::ttl) is over.
+    /// From then on the handler is never run again. It hands the id on, and waits: it is cancelled when the task is completed, and
+    /// its return value ends the task if it returns before that. If its process ends, the task continues without it, until it is
+    /// completed or its [`ttl`](super::Tasks::ttl) is over.
     ///
     /// # Errors
-    /// Where the store fails, and where the task is over.
+    /// If the store fails, and if the task is over.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the task may be left or not.
+    /// If the future is dropped before it completes, the task may or may not be left.
     fn leave_task(&self) -> impl Future<Output = Result<Option<String>>> + Send;
 }
 
@@ -118,7 +119,7 @@ impl TaskContext for RequestContext {
 async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     let cx = call.context().clone();
     if let Some(work) = cx.detached_work::<RunningTask>() {
-        // It has no request: its task was taken over.
+        // The call has no request, because its task was taken over.
         return go_on(&work, &cx, call.detachable()).await;
     }
     if cx.parts().task.get().is_some() {
@@ -132,7 +133,7 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
         }
         declared?;
     } else if declared.is_err() || !cx.revision().is_modern() {
-        // A session of an older revision may name the extension, and has it not.
+        // A session of an older revision may declare the extension, but does not have it.
         return call.run().await;
     }
     let tasks = Tasks::of(&cx)?;
@@ -148,7 +149,7 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
                 () = ready(()) => None,
             };
             if let Some(done) = done {
-                // Whatever it returns then, its questions are the answer.
+                // If the handler has asked questions, they are the answer, whatever it returns.
                 let returns_questions = done.as_ref().is_err_and(Error::is_input_required);
                 if call.has_asked() || returns_questions {
                     return done;
@@ -170,7 +171,7 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     start(&tasks, &cx, &tool, call).await
 }
 
-/// The refusal of a call that can only be a task: of a client that has not asked for one, or of a revision that has none.
+/// The error for a call that can only be a task: of a client that has not asked for one, or of a revision that has none.
 fn needs_tasks(tool: &str, revision: Revision) -> Error {
     if has_tasks(revision) {
         return Error::protocol(

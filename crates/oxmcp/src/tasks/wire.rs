@@ -1,4 +1,4 @@
-//! The messages of the extension, as 2026-07-28 has them.
+//! The messages of the extension, in the form of 2026-07-28.
 //! See [tasks](https://github.com/modelcontextprotocol/ext-tasks).
 
 use oxmcp_protocol::{
@@ -14,7 +14,7 @@ pub const ID: &str = "io.modelcontextprotocol/tasks";
 /// The result type of a call that became a task.
 pub(super) const RESULT_TYPE: &str = "task";
 
-/// The key of subscriptions: a list of ids.
+/// The key of subscriptions to tasks, whose value is a list of task ids.
 pub(super) const LISTEN_KEY: &str = "taskIds";
 
 /// The request `tasks/get`.
@@ -67,9 +67,9 @@ impl Notification for TaskChanged {
 pub struct UpdateTaskParams {
     /// The id of the task.
     pub task_id: String,
-    /// The answers, by the keys of what the task asks. They may be some of them.
+    /// The answers, by the keys of the task's input requests. They may answer only some of the requests.
     pub input_responses: InputResponses,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
@@ -92,35 +92,36 @@ impl Payload for UpdateTaskParams {
     }
 }
 
-/// A task as its owner sees it: the result of `tasks/get`, and the params of `notifications/tasks`. Without what a task came to
-/// and what it asks, it is what a call is answered with that became a task.
+/// The state of a task: the result of `tasks/get`, and the params of `notifications/tasks`. Without the outcome and the input
+/// requests, it is the answer to a call that became a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskState {
-    /// What it is asked for by.
+    /// The id of the task.
     pub task_id: String,
-    /// How far it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// More about that, for people and models.
+    /// A description of the status, for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was made, in ISO 8601.
+    /// When the task was created, in ISO 8601.
     pub created_at: String,
-    /// When it changed last, in ISO 8601.
+    /// When the task changed last, in ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept after it was made, in milliseconds. `None` means for ever.
+    /// How long the task is kept after its creation, in milliseconds. `None` means for ever.
     pub ttl_ms: Option<u64>,
-    /// How often to ask for it, in milliseconds.
+    /// How often to poll the task, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// What it asks, by keys, where it requires input. Each is a request of the server, with its method and its params.
+    /// The open questions, by their keys, if the task requires input. Each is a request of the server, with its method and its
+    /// params.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<OrderedMap<RawJson>>,
-    /// What the call would have been answered with, where it is completed.
+    /// The result that the call would have been answered with, if the task is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// The error that the call would have been answered with, where it failed.
+    /// The error that the call would have been answered with, if the task has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
 }

@@ -1,4 +1,4 @@
-//! The contract of buses: what every [`Bus`] must do.
+//! The contract of buses: the rules that every [`Bus`] must follow.
 
 use std::{
     future::{Future, poll_fn},
@@ -15,9 +15,9 @@ use crate::{
     store::{AnyBus, Bus, Delivery, any_bus},
 };
 
-/// Holds a bus against what [`Bus`] promises. `make` gives two handles to one bus, as two processes have them; each rule asks for
-/// them anew, which may lead to the same bus: topics never come twice. That it says what was missed is for the tests of the bus:
-/// only they can make it lose something.
+/// Checks a bus against the contract of [`Bus`]. `make` returns two handles to one bus, as two processes have them. Each rule
+/// calls it anew, and the handles may be of the same bus, since topics are never reused. The report of missed messages must be
+/// tested by the bus itself, since only its own tests can make it lose a message.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,10 +34,10 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// The first rule that the bus breaks, and how; or its own error.
+/// The first rule that the bus breaks, with the details; or an error of the bus.
 ///
 /// # Cancel safety
-/// Cancel safe: nothing is left on the bus.
+/// Cancel safe: nothing remains on the bus.
 pub async fn bus_contract<B, F>(make: impl Fn() -> F) -> Result<()>
 where
     B: Bus,

@@ -1,4 +1,4 @@
-//! A client and a server, connected in memory.
+//! Connection of a client and a server in memory.
 
 use std::{
     future::{Future, IntoFuture},
@@ -15,7 +15,7 @@ use crate::{
     transport::in_memory,
 };
 
-/// Connects a client to a server, in this process. Await it for the session.
+/// Connects a client to a server, in this process. Await the result to get the session.
 ///
 /// See the [module](super) for an example.
 pub fn connect(server: &Server) -> Connect {
@@ -35,13 +35,13 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// Pins the revision. Without it the newest that both speak is negotiated.
+    /// Pins the revision. By default the newest that both support is negotiated.
     pub fn revision(mut self, revision: Revision) -> Self {
         self.revision = Some(revision);
         self
     }
 
-    /// Connects this client instead of one that can do nothing for servers.
+    /// Connects this client instead of one without capabilities.
     pub fn client(mut self, client: &Client) -> Self {
         self.client = client.clone();
         self

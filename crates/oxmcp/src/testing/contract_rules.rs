@@ -1,4 +1,4 @@
-//! The rules of contracts: how one is broken, and names that no store knows yet.
+//! Utilities for contracts: the check of a rule, and unique names.
 
 use std::fmt::Debug;
 #[cfg(feature = "http-server")]
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// How long a rule waits for what must come.
+/// The time that a rule waits for something that must happen.
 #[cfg(feature = "http-server")]
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Names that a store must keep apart, whatever its keys are made of.
+/// Names that a store must distinguish, regardless of the format of its keys.
 #[cfg(feature = "http-server")]
 pub(super) const HOSTILE: [&str; 12] = [
     "",
@@ -27,7 +27,7 @@ pub(super) const HOSTILE: [&str; 12] = [
     "\u{1f980}:a",
 ];
 
-/// Fails where something is not as the rule says.
+/// Fails if `found` differs from `expected`.
 #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 pub(super) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> Result<()> {
     if found == expected {
@@ -38,10 +38,10 @@ pub(super) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> R
     )))
 }
 
-/// A name that is new also in a database that is not empty.
+/// A unique name, even in a database that is not empty.
 pub(super) fn unique() -> String {
     let mut random = [0; 16];
-    // Without randomness the rules still hold, for a store that is empty.
+    // Without randomness the contract still works with a store that is empty.
     let _ = getrandom::fill(&mut random);
     format!("contract-{:032x}", u128::from_be_bytes(random))
 }

@@ -1,4 +1,4 @@
-//! The contract of stores of events: what every [`EventStore`] must do.
+//! The contract of event stores: the rules that every [`EventStore`] must follow.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// A lease that runs out while its rule is tested, and one that does not.
+/// The durations of a lease that expires during a rule, and of one that does not.
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
 
-/// Holds a store of events against what [`EventStore`] promises. `make` gives two handles to one store, as two processes have
-/// them; each rule asks for them anew, which may lead to the same store: the names of sessions never come twice. It takes some
-/// seconds, since leases must run out.
+/// Checks an event store against the contract of [`EventStore`]. `make` returns two handles to one store, as two processes have
+/// them. Each rule calls it anew, and the handles may be of the same store, since the names of sessions are never reused. It
+/// takes some seconds, since leases must expire.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,10 +37,10 @@ const LONG: Duration = Duration::from_secs(60);
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, and how; or the store's own error.
+/// The first rule that the store breaks, with the details; or an error of the store.
 ///
 /// # Cancel safety
-/// Dropped before it returns, what it wrote may still be in the store.
+/// If the future is dropped before it returns, its data may remain in the store.
 pub async fn event_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
 where
     S: EventStore,
@@ -74,7 +74,7 @@ where
     writers_lease(&new().await).await
 }
 
-/// Two handles to one store, and a session of a name that is not used twice.
+/// Two handles to one store, and a session with a unique name.
 struct Stored {
     one: Arc<dyn AnyEventStore>,
     other: Arc<dyn AnyEventStore>,
@@ -82,7 +82,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Adds by one handle.
+    /// Adds an event, by one handle.
     async fn append(&self, stream: &str, data: &'static str) -> Result<u64> {
         let indexes = self.append_all(stream, &[data]).await?;
         let index = indexes.first().copied();
@@ -104,7 +104,7 @@ impl Stored {
         must("a stream is ended without events", ended, Some(Vec::new()))
     }
 
-    /// Asks the other handle.
+    /// Reads events, by the other handle.
     async fn after(&self, stream: &str, index: u64, max: usize) -> Result<Replay> {
         self.other.after(&self.session, stream, index, max).await
     }
@@ -218,7 +218,7 @@ async fn end_of_stream(it: &Stored) -> Result<()> {
     must(rule, it.after("b", 2, 10).await?, found(&[], false))
 }
 
-/// So many short requests has a session that works without a pause.
+/// The number of short requests of a session that works without a pause.
 const MANY_STREAMS: usize = 1500;
 
 async fn ended_streams_make_room(it: &Stored) -> Result<()> {
@@ -308,7 +308,7 @@ async fn ends(wait: impl Future<Output = Result<()>>) -> Result<bool> {
     }
 }
 
-/// What comes of a stream until its end, by the other handle.
+/// All events of a stream until its end, read by the other handle.
 async fn follow(it: &Stored, stream: &str) -> Result<Vec<Bytes>> {
     let mut all = Vec::new();
     loop {
@@ -416,7 +416,7 @@ async fn taken_stream(it: &Stored) -> Result<()> {
     must(rule, it.renew("a", second).await?, true)
 }
 
-/// Claims a stream as soon as its lease has run out.
+/// Claims a stream as soon as its lease has expired.
 async fn claim_next(it: &Stored, stream: &str, rule: &str) -> Result<u64> {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -14,8 +14,8 @@ use crate::{
     },
 };
 
-/// A peer that does nothing by itself: a test tells it what to send and looks at what it gets. It speaks raw JSON-RPC, so
-/// it can be a client or a server, right or wrong.
+/// A peer that does nothing by itself: a test gives it the messages to send, and examines those that it receives. It uses raw
+/// JSON-RPC, so it can be a client or a server, and can break the protocol.
 ///
 /// ```
 /// use oxmcp::{Server, testing::ScriptedPeer};
@@ -38,7 +38,7 @@ pub struct ScriptedPeer {
 }
 
 impl ScriptedPeer {
-    /// A peer, and the transport that leads to it.
+    /// Creates a peer, and the transport that leads to it.
     #[expect(
         clippy::missing_panics_doc,
         reason = "a new in-memory transport always connects"
@@ -60,7 +60,7 @@ impl ScriptedPeer {
     /// Sends a message.
     ///
     /// # Errors
-    /// Where the other side is gone.
+    /// If the other side has closed the connection.
     ///
     /// # Cancel safety
     /// Not cancel safe: a part of the message may have been sent.
@@ -68,10 +68,10 @@ impl ScriptedPeer {
         self.send_line(&message.to_string()).await
     }
 
-    /// Sends a line that need not be a message. Its newline is added.
+    /// Sends a line that need not be a message, followed by a newline.
     ///
     /// # Errors
-    /// Where the other side is gone.
+    /// If the other side has closed the connection.
     ///
     /// # Cancel safety
     /// Not cancel safe: a part of the line may have been sent.
@@ -85,7 +85,7 @@ impl ScriptedPeer {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// Where the other side is gone, or what it sent is not JSON.
+    /// If the other side has closed the connection, or sent a line that is not JSON.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -101,7 +101,7 @@ impl ScriptedPeer {
         })
     }
 
-    /// Sends a message and waits for the next that comes.
+    /// Sends a message and waits for the next message of the other side.
     ///
     /// # Errors
     /// Those of [`send`](Self::send) and [`receive`](Self::receive).
@@ -113,10 +113,10 @@ impl ScriptedPeer {
         self.receive().await
     }
 
-    /// Opens a session as a client that speaks a legacy revision.
+    /// Opens a session as a client, in a legacy revision.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), and where the server does not agree.
+    /// Those of [`ask`](Self::ask), and if the server does not agree to the revision.
     ///
     /// # Cancel safety
     /// Not cancel safe: a part of the messages may have been sent.
@@ -146,7 +146,7 @@ impl ScriptedPeer {
         Ok(answer)
     }
 
-    /// The `_meta` with which a modern client makes each request.
+    /// The `_meta` that a modern client sends with each request.
     #[must_use]
     pub fn modern_meta() -> Value {
         json!({
@@ -156,18 +156,18 @@ impl ScriptedPeer {
         })
     }
 
-    /// Closes this side's sending half: the other side reads the end.
+    /// Closes this side's sending half: the other side then reads the end.
     ///
     /// # Errors
-    /// Where it is closed already.
+    /// If the connection cannot be closed.
     ///
     /// # Cancel safety
-    /// Closing is not undone when the future is dropped.
+    /// The sending half stays closed if the future is dropped.
     pub async fn close(&mut self) -> Result<()> {
         self.write.close().await
     }
 
-    /// All that was sent (`->`) and received (`<-`), a message a line: for snapshots.
+    /// All messages that were sent (`->`) and received (`<-`), one per line: for snapshots.
     #[must_use]
     pub fn transcript(&self) -> &str {
         &self.transcript

@@ -1,4 +1,4 @@
-//! The contract of stores of sessions: what every [`SessionStore`] must do.
+//! The contract of session stores: the rules that every [`SessionStore`] must follow.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -20,16 +20,16 @@ use crate::{
     },
 };
 
-/// A time after which records expire while their rule is tested, and one after which they do not.
+/// The durations of a record that expires during a rule, and of one that does not.
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
 
-/// So many sessions that no principal has too many.
+/// A maximum number of sessions that no principal reaches.
 const MANY: usize = usize::MAX;
 
-/// Holds a store of sessions against what [`SessionStore`] promises. `make` gives two handles to one store, as two processes
-/// have them; each rule asks for them anew, which may lead to the same store: ids never come twice. It takes some seconds, since
-/// records must expire.
+/// Checks a session store against the contract of [`SessionStore`]. `make` returns two handles to one store, as two processes
+/// have them. Each rule calls it anew, and the handles may be of the same store, since ids are never reused. It takes some
+/// seconds, since records must expire.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,10 +46,10 @@ const MANY: usize = usize::MAX;
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, and how; or the store's own error.
+/// The first rule that the store breaks, with the details; or an error of the store.
 ///
 /// # Cancel safety
-/// Dropped before it returns, what it wrote may still be in the store.
+/// If the future is dropped before it returns, its data may remain in the store.
 pub async fn session_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
 where
     S: SessionStore,
@@ -258,7 +258,7 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
     must(rule, loaded(one, &touched).await?.is_some(), true)
 }
 
-/// Creates a session of a principal, who may have so many.
+/// Creates a session of a principal that may have at most `max_each` sessions.
 async fn create_of(
     store: &Arc<dyn AnySessionStore>,
     (principal, max_each): (&str, usize),
@@ -338,21 +338,21 @@ async fn loaded(store: &Arc<dyn AnySessionStore>, id: &str) -> Result<Option<(Va
     stored.transpose()
 }
 
-/// A record as JSON, to be compared: URIs have no order.
+/// A record as JSON, for comparison: the URIs are sorted, since they have no order.
 fn comparable(record: &SessionRecord) -> Result<Value> {
     let mut record = record.clone();
     record.subscribed.sort_unstable();
     serde_json::to_value(record).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// A record with nothing in it that it can do without, the same whenever it is made.
+/// A record with the required members only, which is always the same.
 fn small_record(name: &str) -> Result<SessionRecord> {
     let mut record = SessionRecord::new(params(name)?, Revision::LATEST_LEGACY);
     record.created = 0;
     Ok(record)
 }
 
-/// A record with something in all that it has.
+/// A record in which every member is set.
 fn full_record() -> Result<SessionRecord> {
     let [oldest, ..] = Revision::ALL;
     let mut record = SessionRecord::new(params("é \u{1f980} \"\n")?, oldest);

@@ -1,4 +1,4 @@
-//! The contract of stores of tasks: what every implementation of [`TaskStore`] must do.
+//! The contract of task stores: the rules that every [`TaskStore`] must follow.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ use crate::{
     tasks::{StoredTask, TaskOutcome, TaskRecord, TaskStore},
 };
 
-/// How long a store may take to do what has no time of its own.
+/// The time-out for operations of a store that have none of their own.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Holds a store of tasks against what [`TaskStore`] promises. `make` gives two handles to one store; each rule asks for them
-/// anew, which may be those of the same database: the ids of tasks never come twice.
+/// Checks a task store against the contract of [`TaskStore`]. `make` returns two handles to one store. Each rule calls it anew,
+/// and the handles may be of the same database, since the ids of tasks are never reused.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,10 +36,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, and how; or the store's own error.
+/// The first rule that the store breaks, with the details; or an error of the store.
 ///
 /// # Cancel safety
-/// Dropped before it returns, what it wrote may still be in the store.
+/// If the future is dropped before it returns, its data may remain in the store.
 pub async fn task_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
 where
     S: TaskStore,
@@ -71,7 +71,7 @@ struct Handles<S> {
     other: Arc<S>,
 }
 
-/// A task of an id that is not used twice, in the form that ids have.
+/// A task with a unique id, in the form of the SDK's ids.
 fn task() -> Result<TaskRecord> {
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
@@ -205,7 +205,7 @@ async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let first = load(&*store.one, RULE, &id).await?;
     let late = || broken(RULE, "it does not end");
     let wait = async {
-        // A wait may return early, so it is a change that ends this.
+        // A wait may return early, so only a change ends this loop.
         while load(&*store.other, RULE, &id).await?.revision == first.revision {
             store.other.changed(&id, first.revision).await?;
         }
@@ -222,7 +222,7 @@ async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
     };
     let both = async { tokio::try_join!(wait, change) };
     timeout(PATIENCE, both).await.map_err(|_| late())??;
-    // What has changed already is not waited for, nor is what is not there.
+    // The wait returns at once for a task that has changed already, or that does not exist.
     let unknown = task()?.id;
     let done = try_join_all([
         store.other.changed(&id, first.revision),
@@ -231,11 +231,11 @@ async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
     timeout(PATIENCE, done).await.map_err(|_| late())?.map(drop)
 }
 
-/// A lease that ends while nobody looks, and one that does not end within a rule.
+/// The durations of a lease that expires during a rule, and of one that does not.
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Claims a task as soon as the lease that holds has run out.
+/// Claims a task as soon as the current lease has expired.
 async fn claim_next<S: TaskStore>(store: &S, rule: &str, id: &str) -> Result<u64> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -398,7 +398,7 @@ async fn orphans_are_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
 
 async fn owners_are_listed<S: TaskStore>(store: Handles<S>) -> Result<()> {
     const RULE: &str = "the tasks of an owner are listed in the order of their ids, and no others";
-    // Owners that no other run of the contract has.
+    // Owners that no other run of the contract uses.
     let (ann, bob) = (task()?.id, task()?.id);
     let mut own = Vec::new();
     for owner in [Some(&ann), Some(&ann), Some(&ann), Some(&bob), None] {

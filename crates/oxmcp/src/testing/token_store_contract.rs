@@ -1,4 +1,4 @@
-//! The contract of stores of credentials: what every [`TokenStore`] must do.
+//! The contract of credential stores: the rules that every [`TokenStore`] must follow.
 
 use std::{
     future::{Future, poll_fn},
@@ -16,14 +16,14 @@ use crate::{
     http::TokenStore,
 };
 
-/// How often others are polled before a future is taken to wait.
+/// The number of polls of other tasks after which a future is considered to wait.
 const POLLS: usize = 32;
-/// How many change one text, and how often each does.
+/// The number of concurrent writers of one text, and the number of changes by each.
 const WRITERS: usize = 8;
 const CHANGES: usize = 4;
 
-/// Holds a store of credentials against what [`TokenStore`] promises. `make` gives two handles to one store, as two processes
-/// have them; each rule asks for them anew, which may lead to the same store: the names of users never come twice.
+/// Checks a credential store against the contract of [`TokenStore`]. `make` returns two handles to one store, as two processes
+/// have them. Each rule calls it anew, and the handles may be of the same store, since the names of users are never reused.
 ///
 /// ```
 /// use oxmcp::{http::MemoryTokenStore, testing};
@@ -39,10 +39,10 @@ const CHANGES: usize = 4;
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, and how; or the store's own error.
+/// The first rule that the store breaks, with the details; or an error of the store.
 ///
 /// # Cancel safety
-/// Dropped before it returns, what it wrote may still be in the store.
+/// If the future is dropped before it returns, its data may remain in the store.
 pub async fn token_store_contract<S, F>(make: impl Fn() -> F) -> Result<()>
 where
     S: TokenStore,
@@ -181,7 +181,7 @@ async fn count_up(store: &impl TokenStore, key: &CredentialKey) -> Result<()> {
         let _lock = store.lock(key).await?;
         let count = loaded(store, key).await?.unwrap_or_default();
         let count: usize = count.parse().map_err(|_| Error::internal(count))?;
-        // Others could take the lock now.
+        // Other tasks could take the lock now, if it were not exclusive.
         for _ in 0..POLLS {
             yield_now().await;
         }
@@ -204,7 +204,7 @@ async fn given_up_locks<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
         }
     }
     drop(lock);
-    // It would wait for ever, or fail, if those that were given up had it.
+    // This would wait forever, or fail, if a lock request that was given up still had the lock.
     one.lock(&key).await?;
     other.lock(&key).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! A transport of which the type is not known before the program runs.
+//! A transport with its type erased, for programs that choose their transport while they run.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use crate::{
 
 type Borrowed<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Makes one type of all transports, for a program that chooses its transport while it runs. Each message that it waits for, and
+/// Erases the type of a transport, for a program that chooses its transport while it runs. Each wait for a message, and
 /// each write, then costs an allocation.
 ///
 /// ```
@@ -41,10 +41,10 @@ pub fn boxed(transport: impl Transport) -> BoxTransport {
 /// Any transport; made by [`boxed`].
 pub struct BoxTransport(Box<dyn ErasedTransport>);
 
-/// The half of any connection that messages come from.
+/// The read half of the connection of a [`BoxTransport`].
 pub struct BoxReadHalf(Box<dyn ErasedReadHalf>);
 
-/// The half of any connection that messages go to.
+/// The write half of the connection of a [`BoxTransport`].
 pub struct BoxWriteHalf(Box<dyn ErasedWriteHalf>);
 
 impl Transport for BoxTransport {
@@ -136,7 +136,7 @@ impl WriteHalf for BoxWriteHalf {
     }
 }
 
-/// [`Transport`] as it can be an object.
+/// The object-safe form of [`Transport`].
 trait ErasedTransport: Send {
     fn connect<'a>(&'a mut self, limits: &'a Limits) -> Borrowed<'a, (BoxReadHalf, BoxWriteHalf)>;
     fn name(&self) -> String;
@@ -152,14 +152,14 @@ trait ErasedTransport: Send {
     fn mirror(&self) -> Option<Mirror>;
 }
 
-/// [`ReadHalf`] as it can be an object.
+/// The object-safe form of [`ReadHalf`].
 trait ErasedReadHalf: Send {
     fn read(&mut self) -> Borrowed<'_, Option<Frame<'_>>>;
     fn try_read(&mut self) -> Option<Frame<'_>>;
     fn is_drained(&self) -> bool;
 }
 
-/// [`WriteHalf`] as it can be an object.
+/// The object-safe form of [`WriteHalf`].
 trait ErasedWriteHalf: Send {
     fn write<'a>(&'a mut self, messages: Messages<'a>) -> Borrowed<'a, ()>;
     fn bytes_written(&self) -> Option<Arc<AtomicU64>>;

@@ -24,14 +24,14 @@ use crate::{
     transport::traits::{Frame, Messages, ReadHalf, Transport, WriteHalf},
 };
 
-/// How long a stream may take to close; a TLS connection, for one, waits for its peer.
+/// The longest time that a stream may take to close; a TLS connection, for example, waits for its peer.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Messages over any pair of byte streams: one JSON value per line, as in the
 /// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
-/// It is the transport for whatever gives a reader and a writer: Unix sockets, TCP, serial lines, the pipes of a process
-/// in a container. Hand over the bare streams: reads and writes are buffered here. It connects once.
+/// It is the transport for anything that has a reader and a writer: Unix sockets, TCP, serial lines, the pipes of a process
+/// in a container. Pass the streams without buffers: reads and writes are buffered here. It connects once.
 ///
 /// ```
 /// # async fn example() -> oxmcp::Result<()> {
@@ -48,9 +48,9 @@ where
     Io(Some((read, write)))
 }
 
-/// The same as [`io()`] for a stream that is reader and writer in one.
+/// Messages over a stream that is reader and writer in one, as with [`io()`].
 ///
-/// Where the stream can be split by itself (`into_split` of tokio's sockets), [`io()`] with its halves saves a lock.
+/// If the stream can be split by itself (`into_split` of tokio's sockets), [`io()`] with its halves saves a lock.
 ///
 /// ```
 /// let (ours, theirs) = tokio::io::duplex(1024);
@@ -102,7 +102,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
-    /// A message may have `max_message_bytes` at most.
+    /// Creates a reader of messages of at most `max_message_bytes`.
     pub(crate) fn new(reader: R, max_message_bytes: usize) -> Self {
         Self {
             reader,
@@ -111,7 +111,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
         }
     }
 
-    /// Waits for the next line, which [`line`](Self::line) gives. `None` is the end. Cancel safe.
+    /// Waits for the next line, whose bytes [`line`](Self::line) returns. `None` at the end of the stream. Cancel safe.
     pub(super) async fn find(&mut self) -> io::Result<Option<NextLine>> {
         loop {
             match self.lines.next() {
@@ -126,12 +126,12 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
         }
     }
 
-    /// The same where no more need be read for it.
+    /// The next line, if it has been read already.
     pub(super) fn try_find(&mut self) -> Option<NextLine> {
         self.lines.next()
     }
 
-    /// What was found.
+    /// The frame of a line that was found.
     pub(super) fn frame(&self, found: NextLine) -> Frame<'_> {
         match found {
             NextLine::Line(line) => Frame::Message(self.line(line)),
@@ -145,7 +145,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
         self.lines.line(line)
     }
 
-    /// How the line began that was found to be too long.
+    /// The beginning of the line that was too long.
     fn beginning(&self) -> &[u8] {
         self.lines.beginning()
     }
@@ -238,7 +238,7 @@ impl<W> fmt::Debug for LineWriter<W> {
     }
 }
 
-/// An error of the stream: that the peer is gone is told apart from all else.
+/// Converts an error of the stream. If the peer is gone, the result is `Error::closed`, unlike for all other errors.
 pub(super) fn stream_error(error: io::Error) -> Error {
     if is_gone(&error) {
         return Error::closed(format!("the connection was lost: {error}")).with_source(error);
@@ -246,7 +246,7 @@ pub(super) fn stream_error(error: io::Error) -> Error {
     Error::from(error)
 }
 
-/// Whether the error says no more than that the peer is not there any more.
+/// Whether the error says only that the peer is gone.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -17,11 +17,11 @@ use crate::{
     },
 };
 
-/// How much of a message is logged, unless told otherwise: most of them whole, images not.
+/// The default number of bytes of a message that are logged: enough for most messages, but not for images.
 const MAX_BYTES: usize = 4 << 10;
 
-/// Wraps a transport and logs one line per message: `-> {...}` for what this side sends, `<- {...}` for what it
-/// receives. Messages are logged as they are, secrets included.
+/// Wraps a transport and logs one line per message: `-> {...}` for messages that this side sends, `<- {...}` for messages
+/// that it receives. Messages are logged as they are, secrets included.
 ///
 /// ```
 /// use oxmcp::{in_memory, transport::Logging};
@@ -44,7 +44,7 @@ struct Log {
 }
 
 impl<T: Transport> Logging<T> {
-    /// Logs to a writer, which is flushed after each line. What it fails to write is lost: the session goes on.
+    /// Logs to a writer, which is flushed after each line. Lines that cannot be written are lost: the session goes on.
     pub fn new(transport: T, mut writer: impl io::Write + Send + 'static) -> Self {
         Self::with(transport, move |line| {
             let _ = writer
@@ -64,7 +64,8 @@ impl<T: Transport> Logging<T> {
         }
     }
 
-    /// How many bytes of a message are logged; of a longer one, the length is logged as well. Default: 4 KiB.
+    /// Sets the number of bytes of a message that are logged; for a longer message, its length is logged as well. Default:
+    /// 4 KiB.
     #[must_use]
     pub fn max_bytes(mut self, max_bytes: usize) -> Self {
         self.log.max_bytes = max_bytes;
@@ -134,13 +135,13 @@ impl<T: Transport> Transport for Logging<T> {
     }
 }
 
-/// Logs what it reads.
+/// The read half of a connection, which logs each message that it reads.
 pub struct LoggingReader<R> {
     read: R,
     log: Log,
 }
 
-/// Logs what it writes.
+/// The write half of a connection, which logs each message that it writes.
 pub struct LoggingWriter<W> {
     write: W,
     log: Log,
@@ -200,7 +201,7 @@ impl Log {
 
     fn message(&self, direction: &str, message: &[u8]) {
         let shown = message.get(..self.max_bytes).unwrap_or(message);
-        // White space in JSON may hold newlines, in messages of transports that are no line streams.
+        // White space in JSON may hold newlines, in messages of transports that are not line-framed.
         let text = String::from_utf8_lossy(shown).replace(['\n', '\r'], " ");
         if shown.len() == message.len() {
             self.line(&format!("{direction} {text}"));

@@ -11,13 +11,13 @@ use crate::{
     },
 };
 
-/// How many bytes may be on their way in each direction: what a pipe of Linux holds.
+/// The bytes that may be in flight in each direction: the capacity of a pipe on Linux.
 const CAPACITY: usize = 64 << 10;
 
-/// Two transports that are connected to each other: what one side writes, the other reads. It is for tests, and for a
-/// client and a server that live in one process.
+/// Two transports that are connected to each other: each reads the messages that the other writes. It is for tests, and for
+/// a client and a server that live in one process.
 ///
-/// The messages travel as the same lines as over [`stdio`](super::stdio()), so that what works here works there. A
+/// The messages are sent as the same lines as over [`stdio`](super::stdio()), so that code that works here works there. A
 /// writer waits while 64 KiB are unread. When one side closes or is dropped, the other reads the end.
 ///
 /// ```
@@ -39,7 +39,7 @@ const CAPACITY: usize = 64 << 10;
 /// ```
 #[must_use]
 pub fn in_memory() -> (InMemory, InMemory) {
-    // One pair for each direction: then dropping either half of a side is seen by the other at once.
+    // One pair for each direction: then the other side sees at once that either half of a side was dropped.
     let (to_server, from_client) = tokio::io::duplex(CAPACITY);
     let (to_client, from_server) = tokio::io::duplex(CAPACITY);
     (

@@ -24,11 +24,11 @@ use crate::{
     sync::Mutex,
 };
 
-/// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them: the
-/// method, what it names, and those arguments of tools that the server wants repeated.
+/// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them:
+/// the method, the name or URI in the params, and those arguments of tools that the server wants repeated.
 ///
-/// A transport that has headers makes one, hands it out by [`Transport::mirror`](super::Transport::mirror), and asks it for
-/// the headers of each request. The client that connects fills it. Clones share what they know.
+/// A transport that has headers creates a mirror, returns it from [`Transport::mirror`](super::Transport::mirror), and asks
+/// it for the headers of each request. The client that connects fills it. Clones share their state.
 ///
 /// ```
 /// use oxmcp::transport::Mirror;
@@ -45,19 +45,19 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct Mirror(Arc<Mutex<State>>);
 
-/// What is known of the headers of one server.
+/// The known headers of one server.
 #[derive(Default)]
 struct State {
     /// The headers that extensions add.
     extensions: Vec<ExtensionHeader>,
-    /// The tools that want arguments repeated, and those that want it wrongly.
+    /// The tools that want arguments repeated, and those with invalid declarations.
     tools: HashMap<Arc<str>, Entry>,
-    /// Their names, by when they were learned.
+    /// The names of the tools, in the order in which they were learned.
     order: BTreeMap<u64, Arc<str>>,
-    /// How many bytes all of them take, and may take.
+    /// The bytes that all entries take; `max_bytes` is their limit.
     bytes: usize,
     max_bytes: usize,
-    /// Counts what was learned.
+    /// The number of entries that were learned.
     learned: u64,
 }
 
@@ -71,9 +71,9 @@ struct ExtensionHeader {
 const ENTRY: usize = 2 * (size_of::<Entry>() + 3 * size_of::<Arc<str>>());
 
 struct Entry {
-    /// `None` where what the tool wants cannot be done.
+    /// `None` if the declaration of the tool is invalid.
     headers: Option<Arc<ParamHeaders>>,
-    /// When it was learned.
+    /// The number of the entry, in the order of learning.
     learned: u64,
     size: usize,
 }
@@ -81,23 +81,23 @@ struct Entry {
 /// The reason for which a tool must not be listed.
 pub(crate) struct Unsound {
     pub(crate) why: String,
-    /// Whether it is the first time that this is said of the tool.
+    /// Whether the tool was not reported as unsound before.
     pub(crate) is_new: bool,
 }
 
 impl Mirror {
-    /// One that knows of no tools yet.
+    /// Creates a mirror that knows no tools yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The headers of a modern request, as names in lower case and values that are fit to be sent. Other messages have
-    /// none, and neither has what legacy servers are sent: whether it is one is for the transport to know.
+    /// The headers of a modern request, as names in lower case and values that are fit to be sent. Other messages have no
+    /// headers, and neither have messages to legacy servers: the transport must know whether its server is legacy.
     ///
     /// # Errors
-    /// Where an argument that must be repeated cannot be, which is an integer beyond 2^53-1: no server would take the
-    /// request. And where `message` is none.
+    /// If an argument that must be repeated cannot be, which is an integer beyond 2^53-1: no server would accept the
+    /// request. If `message` is not a message.
     pub fn headers(&self, message: &[u8]) -> Result<Vec<(String, String)>> {
         let mut headers = Vec::new();
         let mut params = RequestParams::UNREAD;
@@ -112,7 +112,7 @@ impl Mirror {
         Ok(headers)
     }
 
-    /// Hands name and value of each header to `add`, for a request that has been read.
+    /// Passes the name and value of each header to `add`, for a request that has been read.
     pub(crate) fn each_header(
         &self,
         method: &str,
@@ -152,8 +152,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Begins anew, for a session: with this much room for what tools want, and the headers that extensions add, each with
-    /// its method and the member of the params that it repeats.
+    /// Resets the mirror for a new session: with at most `max_bytes` for the headers of tools, and with the headers that
+    /// extensions add, each with its method, the member of the params that it repeats, and its name.
     pub(crate) fn begin(&self, max_bytes: usize, extensions: Vec<(&'static str, String, String)>) {
         let extensions = extensions.into_iter();
         let extensions = extensions.map(|(method, member, header)| ExtensionHeader {
@@ -170,10 +170,10 @@ impl Mirror {
         };
     }
 
-    /// Learns what a tool wants repeated, in the place of what it wanted before.
+    /// Learns which arguments a tool wants repeated, in place of its earlier declaration.
     ///
     /// # Errors
-    /// Why it cannot be done, so that the tool must not be listed.
+    /// If the declaration is invalid: the tool must not be listed.
     pub(crate) fn learn(&self, tool: &Tool) -> Result<(), Unsound> {
         let max_bytes = self.0.lock().max_bytes;
         let bare = ENTRY + tool.name.len();
@@ -209,7 +209,7 @@ impl Mirror {
 }
 
 impl State {
-    /// Hands the headers that extensions add to a request to `add`.
+    /// Passes the headers that extensions add to a request to `add`.
     fn each_member(
         &self,
         method: &str,
@@ -226,7 +226,7 @@ impl State {
 
     fn insert(&mut self, tool: &str, headers: Option<ParamHeaders>, size: usize) {
         if size > self.max_bytes {
-            // Nothing is forgotten for what has no room all the same.
+            // An entry that is larger than the bound evicts no others.
             return;
         }
         while self.bytes + size > self.max_bytes {
@@ -255,7 +255,7 @@ impl State {
     }
 }
 
-/// A string, a number or a truth as text.
+/// A string, a number or a boolean as text.
 fn scalar(value: Text<'_>) -> Option<Cow<'_, str>> {
     match value.get().as_bytes().first() {
         Some(b'"') => value.as_str(),

@@ -10,19 +10,19 @@
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //! | `http::Endpoint` | a URL, with the feature `http-client` |
-//! | [`Logging`] | any other one, with a line of log for each message |
-//! | [`boxed()`] | whichever it is that a program chooses while it runs |
+//! | [`Logging`] | any other transport, with one log line for each message |
+//! | [`boxed()`] | any other transport, chosen while the program runs |
 //!
-//! Yours may be another: see [`Transport`], and the specification's page on
+//! You can write your own: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 
-// The files of this room:
+// The files of this module:
 //
 // | `traits` | [`Transport`], its halves, and the frames that they carry |
-// | `stdio`, `command` | the two ends of stdio: our own streams; a process that is started |
+// | `stdio`, `command` | the two ends of stdio: the streams of this process; a process that is started |
 // | `io`, `memory` | byte streams, pairs in memory |
 // | `logging`, `boxed` | a log around another transport; any transport as one type |
-// | `principal` | [`Principal`]: the caller of a message, where a transport knows it |
+// | `principal` | [`Principal`]: the caller of a message, if a transport knows it |
 // | `mirror` | headers that repeat parts of messages, for transports that have headers |
 
 mod boxed;

@@ -11,17 +11,17 @@ use oxmcp_auth::server::VerifiedToken;
 #[cfg(all(feature = "auth", feature = "server"))]
 use oxmcp_auth::{ScopeSet, server::ResourceServer};
 
-/// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a
-/// middleware of your own in front of the endpoint, which puts one into the extensions of each request.
+/// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a middleware of your own in
+/// front of the endpoint, which puts a `Principal` into the extensions of each request.
 ///
-/// Sessions are then bound to it: whoever else names the id of a session gets 404, as if there were none; and no principal has
-/// more of them than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). So are the states of requests
-/// that ask, and streams that are resumed. Without it all requests come from nobody in particular, and a session's id is all
-/// that there is to know.
+/// Sessions are bound to their principal: any other caller that names the id of a session gets 404, as if there were none;
+/// and no principal has more sessions than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Request
+/// states (`requestState`) and resumed streams are bound to it as well. Without a principal, callers cannot be told apart,
+/// and the id of a session is all that is needed to use it.
 ///
-/// It is an opaque name, equal for the same caller in all requests and different for different ones: two of one name are equal,
-/// whatever else is known of them. Where callers are told apart by tokens, that is the issuer with the subject, and the client
-/// where clients should not share sessions; never the token, which changes.
+/// It is an opaque name, equal for the same caller in all requests and different for different callers: principals with
+/// equal names are equal, whatever else is known of them. If callers are identified by tokens, the name is the issuer with
+/// the subject, and the client if clients should not share sessions; never the token, which changes.
 ///
 /// ```
 /// use oxmcp::Principal;
@@ -35,16 +35,16 @@ pub struct Principal {
     name: Arc<str>,
     #[cfg(feature = "auth")]
     token: Option<Arc<VerifiedToken>>,
-    /// Decides what its token permits.
+    /// The resource server that decides what the token permits.
     #[cfg(all(feature = "auth", feature = "server"))]
     resource: Option<Arc<ResourceServer>>,
-    /// Whether it is not shown what its token does not permit.
+    /// Whether features that the token does not permit are hidden from the principal.
     #[cfg(all(feature = "auth", feature = "server"))]
     hides_unpermitted: bool,
 }
 
 impl Principal {
-    /// The principal of this name.
+    /// Creates a principal with this name.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Principal {
     /// [`owner_key`](oxmcp_auth::server::VerifiedToken::owner_key).
     ///
     /// # Errors
-    /// Where the token says neither a subject nor a client.
+    /// If the token names neither a subject nor a client.
     #[cfg(feature = "auth")]
     pub fn of_token(token: Arc<VerifiedToken>) -> Result<Self, oxmcp_auth::AuthError> {
         Ok(Self {
@@ -75,7 +75,8 @@ impl Principal {
         })
     }
 
-    /// The same, whose token permits what that resource says, and who may not be shown what it does not.
+    /// The same principal, with the resource server that decides what its token permits, and with features that are not
+    /// permitted hidden or not.
     #[cfg(feature = "http-server")]
     #[cfg(feature = "auth")]
     pub(crate) fn of_resource(
@@ -90,19 +91,19 @@ impl Principal {
         }
     }
 
-    /// Whether it is not shown what its token does not permit.
+    /// Whether features that the token does not permit are hidden from the principal.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn hides_unpermitted(&self) -> bool {
         self.hides_unpermitted
     }
 
-    /// Whether it is not shown what needs these scopes.
+    /// Whether features that need these scopes are hidden from the principal.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn hides(&self, needed: &ScopeSet) -> bool {
         self.hides_unpermitted && !self.permits(needed)
     }
 
-    /// Whether its token permits what needs these scopes. Without a token nothing does.
+    /// Whether the token permits operations that need these scopes. Without a token, no operation is permitted.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
         let (Some(resource), Some(token)) = (&self.resource, &self.token) else {
@@ -111,8 +112,8 @@ impl Principal {
         resource.check_operation(token, needed).is_ok()
     }
 
-    /// The token that came with this request: its issuer, subject and client, its scopes, when it ends, and all else that its
-    /// issuer says. `None` where a middleware has given a name alone.
+    /// The token that came with this request: its issuer, subject and client, its scopes, its expiry, and all other claims
+    /// of its issuer. `None` if a middleware has given a name alone.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn token(&self) -> Option<&VerifiedToken> {
@@ -124,7 +125,7 @@ impl Principal {
         Arc::clone(&self.name)
     }
 
-    /// The name.
+    /// The name of the principal.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
@@ -145,7 +146,7 @@ impl Hash for Principal {
     }
 }
 
-/// Without the name: those of people do not belong in logs.
+/// Leaves the name out: names of people do not belong in logs.
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Principal(..)")

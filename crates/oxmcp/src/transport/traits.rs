@@ -20,7 +20,7 @@ use crate::{
 
 /// A way to reach a peer.
 ///
-/// # Writing one
+/// # Writing a transport
 /// Implement the three traits with plain `async fn`s. A transport over a byte stream needs none of this: any pair of
 /// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) is a transport through
 /// [`io()`](super::io()).
@@ -65,22 +65,23 @@ use crate::{
 /// }
 /// ```
 pub trait Transport: Send + 'static {
-    /// The half that messages come from.
+    /// The half that reads messages.
     type Read: ReadHalf;
-    /// The half that messages go to.
+    /// The half that writes messages.
     type Write: WriteHalf;
 
     /// Connects to the peer.
     ///
     /// It is called once for each session. A transport that can connect only once fails the second time; one that can
-    /// do it again (that starts a process, or dials) lets a client try again after a peer that went away, be it while it connects or
-    /// [later](crate::ClientSession::reconnect): a client keeps the transport for as long as the session.
+    /// connect again (that starts a process, or dials) lets a client try again after the peer has gone away, while the
+    /// client connects or [later](crate::ClientSession::reconnect): a client keeps the transport for as long as the
+    /// session.
     ///
     /// # Errors
-    /// Whatever keeps it from connecting, in words that a user can act on.
+    /// Any failure to connect, in words that a user can act on.
     ///
     /// # Cancel safety
-    /// When the future is dropped, what was begun is undone: no process or connection stays behind.
+    /// When the future is dropped, the attempt is undone: no process or connection stays behind.
     fn connect(
         &mut self,
         limits: &Limits,
@@ -91,51 +92,53 @@ pub trait Transport: Send + 'static {
         "the peer".into()
     }
 
-    /// A name that tells this peer from others, for as long as it stays the same program at the same place: a client keeps by
-    /// it what it found out about a server, and need not find it out again. `None`, the default, where nothing does.
+    /// A name that distinguishes this peer from others, for as long as it stays the same program at the same place. A
+    /// client stores by this name what it has learned about a server, and need not learn it again. `None`, the default, if
+    /// there is no such name.
     ///
     /// It is kept in memory and never shown.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// What is known of the peer that was connected last, for an error that says why it does not answer. `None`, the default,
-    /// where nothing is.
+    /// A diagnosis of the peer that was connected last, for the error when it does not respond. `None`, the default, if
+    /// nothing is known.
     fn diagnosis(&self) -> Option<String> {
         None
     }
 
-    /// The start of the peer that was connected last, where that takes its time, as that of a program does. `None`, the default,
-    /// where a peer is there or not; then the client's time-out counts.
+    /// The start of the peer that was connected last, if it takes time, as the start of a program does. `None`, the
+    /// default, if a peer is either available or not; then the client's timeout applies.
     fn startup(&self) -> Option<Startup> {
         None
     }
 
-    /// Whether the peer that was connected last has ended without having read all that it was sent: then that is not why it
-    /// ended, and it would end again. `false`, the default, where it is not known.
+    /// Whether the peer that was connected last has ended without having read all messages that it was sent: then the
+    /// messages are not the reason, and it would end again. `false`, the default, if that is not known.
     fn ended_unread(&self) -> bool {
         false
     }
 
-    /// The identity on whose behalf it talks to this peer, once it is connected: an opaque name that differs where the peer may
-    /// answer differently. A client that keeps answers which are private shares them between sessions with the same
-    /// [`identity`](Self::identity) and the same authorization. `None`, the default, where it is not known; then such
-    /// answers stay within their session.
+    /// The identity on whose behalf the transport talks to this peer, once it is connected: an opaque name that differs if
+    /// the peer may respond differently. A client with a cache shares private responses between sessions with the same
+    /// [`identity`](Self::identity) and the same authorization. `None`, the default, if it is not known; then such
+    /// responses stay within their session.
     ///
     /// It is kept in memory and never shown. It need not be a secret: a digest will do.
     fn authorization(&self) -> Option<String> {
         None
     }
 
-    /// The login on whose behalf it talks, where that can change while it is connected. Then a client tells by it, and not by
-    /// [`authorization`](Self::authorization), who may have an answer that it keeps. `None`, the default, where it stays the same.
+    /// The login on whose behalf the transport talks, if it can change while the transport is connected. A client then
+    /// decides by the login, and not by [`authorization`](Self::authorization), which requesters may receive a cached
+    /// response. `None`, the default, if the login stays the same.
     fn current_login(&self) -> Option<CurrentLogin> {
         None
     }
 
-    /// Whether each request is answered by itself, as over HTTP. Then a peer that stays silent or cannot be reached has
-    /// failed, and that is all it says. `false`, the default, where messages are a stream: there it may be an old server
-    /// that does not know the question, and a client asks it in another way.
+    /// Whether each request gets a response of its own, as over HTTP. Then a peer that does not respond or cannot be
+    /// reached has failed, and nothing else follows from it. `false`, the default, if messages are a stream: there, a peer
+    /// that does not respond may be an old server that does not know the request, and a client tries another request.
     fn answers_each(&self) -> bool {
         false
     }
@@ -146,36 +149,36 @@ pub trait Transport: Send + 'static {
         false
     }
 
-    /// Whether it is a transport of earlier revisions alone, like HTTP with SSE: then a server speaks no modern revision (2026-07-28 and
-    /// later) over it. `false`, the default, for all others.
+    /// Whether the transport belongs to earlier revisions alone, like HTTP with SSE: then a server speaks no modern
+    /// revision (2026-07-28 and later) over it. `false`, the default, for all others.
     fn is_legacy(&self) -> bool {
         false
     }
 
-    /// The headers in which this transport repeats parts of requests, where it has headers, as HTTP has.
-    /// The client that connects tells it what the server's tools want repeated, and leaves tools out of lists whose
-    /// wishes cannot be met. `None`, the default, for all other transports.
+    /// The headers in which this transport repeats parts of requests, if it has headers, as HTTP has. The client that
+    /// connects tells the mirror which arguments the server's tools want repeated, and leaves tools out of lists if their
+    /// declarations are invalid. `None`, the default, for all other transports.
     fn mirror(&self) -> Option<Mirror> {
         None
     }
 
-    /// What this transport waits for a person with, as one does that logs in before it sends. Meanwhile no call times out, but
-    /// for its total. `None`, the default, where it never waits for anybody.
+    /// The waits of this transport for a person, as of one that logs in before it sends. During a wait no call times out,
+    /// except by its total time. `None`, the default, if it never waits for a person.
     fn person_waits(&self) -> Option<PersonWaits> {
         None
     }
 }
 
-/// The times at which a person is waited for: a login, or a question. Clones count together.
+/// The waits for a person: a login, or a question. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct PersonWaits(Arc<Mutex<Waits>>);
 
-/// What is known of the waits.
+/// The state of the waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits {
-    /// How many are going on.
+    /// The number of waits that are going on.
     pub(crate) waiting: usize,
-    /// When the last one ended.
+    /// The time at which the last wait ended.
     pub(crate) ended: Option<Instant>,
 }
 
@@ -191,13 +194,13 @@ impl Waits {
 }
 
 impl PersonWaits {
-    /// No wait so far.
+    /// Creates the state without any wait.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a wait, which ends when what is returned is dropped.
+    /// Begins a wait, which ends when the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> PersonWait {
         self.0.lock().begin();
@@ -209,7 +212,7 @@ impl PersonWaits {
     }
 }
 
-/// A wait for a person, for as long as it lives.
+/// The guard of a wait for a person, which ends when the guard is dropped.
 #[derive(Debug)]
 pub struct PersonWait(PersonWaits);
 
@@ -219,11 +222,11 @@ impl Drop for PersonWait {
     }
 }
 
-/// The login on whose behalf a transport talks, which may be another one later. Clones share it.
+/// The login on whose behalf a transport talks, which may change. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct CurrentLogin(Arc<Mutex<NumberedLogin>>);
 
-/// A login, and how many there were before it.
+/// A login, and the number of logins before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberedLogin {
     pub(crate) number: u64,
@@ -231,14 +234,14 @@ pub(crate) struct NumberedLogin {
 }
 
 impl CurrentLogin {
-    /// Nobody is logged in so far.
+    /// Creates the state before the first login.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Another login takes the place of the one before. Its name is as that of [`Transport::authorization`]: with `None` answers
-    /// that are private stay within their session, and within this login.
+    /// Replaces the login by another one. The name is as in [`Transport::authorization`]: with `None`, private responses
+    /// stay within their session, and within this login.
     ///
     /// Set it before anything is sent on behalf of the new login.
     pub fn set(&self, name: Option<String>) {
@@ -253,7 +256,7 @@ impl CurrentLogin {
     }
 }
 
-/// The start of a peer, before it has answered for the first time: how long it may be silent, and when it last gave a sign of life.
+/// The start of a peer, before its first response: the time for which it may be silent, and its last sign of life.
 #[derive(Clone)]
 pub struct Startup {
     timeout: Duration,
@@ -261,20 +264,20 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// A peer that may be silent for so long, `last_sign` being asked for the last moment at which it was not.
+    /// Creates the start of a peer that may be silent for `timeout`. `last_sign` returns the time of its last sign of life.
     #[must_use]
     pub fn new(timeout: Duration, last_sign: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let last_sign = Arc::new(last_sign);
         Self { timeout, last_sign }
     }
 
-    /// How long it may be silent.
+    /// The time for which the peer may be silent.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// When it last gave a sign of life.
+    /// The time of the last sign of life of the peer.
     #[must_use]
     pub fn last_sign(&self) -> Instant {
         (self.last_sign)()
@@ -289,36 +292,36 @@ impl fmt::Debug for Startup {
     }
 }
 
-/// The half of a connection that messages come from.
+/// The half of a connection that reads messages.
 ///
-/// Both halves of a connection are used by one task, which goes on reading while it writes. So a transport may let one half
-/// do work of the other; code that uses the halves of another transport must keep them in one task, too.
+/// Both halves of a connection are used by one task, which goes on reading while it writes. A transport may therefore let
+/// one half do work of the other; code that uses the halves of another transport must keep them in one task, too.
 pub trait ReadHalf: Send + 'static {
     /// Waits for the next message. `None` means that the peer has closed its side.
     ///
     /// # Errors
-    /// An error ends the connection, and is what the calls in flight fail with.
+    /// An error ends the connection, and the calls in flight fail with it.
     ///
     /// # Cancel safety
     /// Must be cancel safe: the future is dropped whenever there is something else to do, and no part of a message
     /// may be lost with it.
     fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
 
-    /// The next message, where it is here already, as one is that came together with the last: then there is no need to
-    /// wait. `None`, the default, where there is none or it is not known; then [`read`](Self::read) is asked.
+    /// The next message, if it has arrived already, for example together with the last one: then there is no need to wait.
+    /// `None`, the default, if there is none or that is not known; then [`read`](Self::read) is called.
     fn try_read(&mut self) -> Option<Frame<'_>> {
         None
     }
 
-    /// Whether all that has arrived has been read, as far as is known without a look at its source. Then what
-    /// there is to write is written at once; else only when [`read`](Self::read) has to wait. `false`, the default,
-    /// where it is not known: that is never wrong, and costs a look.
+    /// Whether all that has arrived has been read, as far as is known without polling the source. If so, pending messages
+    /// are written at once; otherwise only when [`read`](Self::read) has to wait. `false`, the default, if that is not
+    /// known: it is never wrong, and costs one poll.
     fn is_drained(&self) -> bool {
         false
     }
 }
 
-/// The half of a connection that messages go to. It is used by the same task as the [`ReadHalf`].
+/// The half of a connection that writes messages. It is used by the same task as the [`ReadHalf`].
 pub trait WriteHalf: Send + 'static {
     /// Writes all of `messages`, in order, and flushes.
     ///
@@ -326,70 +329,73 @@ pub trait WriteHalf: Send + 'static {
     /// An error ends the connection.
     ///
     /// # Cancel safety
-    /// Need not be cancel safe: the future is dropped only where the connection ends with it.
+    /// Need not be cancel safe: the future is dropped only if the connection ends with it.
     fn write(&mut self, messages: Messages<'_>) -> impl Future<Output = Result<()>> + Send;
 
-    /// A count of the bytes that the peer has taken, which goes on while [`write`](Self::write) does: by it a peer that reads
-    /// slowly is told from one that reads no more, when a session ends. `None`, the default, where it is not known; then a
-    /// message counts when it was written.
+    /// A counter of the bytes that the peer has taken, which is updated while [`write`](Self::write) runs: when a session
+    /// ends, it distinguishes a peer that reads slowly from one that reads no more. `None`, the default, if the number is
+    /// not known; then a message counts when it was written.
     fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
         None
     }
 
-    /// Closes the connection, so that the peer reads its end, and frees what it holds. It takes a bounded time even
-    /// where the peer does not play along. It is called once; but where [`can_reconnect`](Self::can_reconnect) says so,
-    /// [`reconnect`](Self::reconnect) may follow it, and it may be called again after that, whether or not that succeeded.
+    /// Closes the connection, so that the peer reads its end, and frees its resources. It takes a bounded time even if the
+    /// peer does not cooperate. It is called once; but if [`can_reconnect`](Self::can_reconnect) returns `true`,
+    /// [`reconnect`](Self::reconnect) may follow, and `close` may be called again after that, whether or not `reconnect`
+    /// succeeded.
     ///
     /// # Errors
-    /// What went wrong in the end, for example that a process had to be killed.
+    /// The failure in the end, for example that a process had to be killed.
     fn close(&mut self) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether [`reconnect`](Self::reconnect) can succeed. `false`, the default, where a connection that has ended is over.
+    /// Whether [`reconnect`](Self::reconnect) can succeed. `false`, the default, if a connection that has ended cannot be
+    /// made again.
     fn can_reconnect(&self) -> bool {
         false
     }
 
-    /// Connects anew after the peer has ended and [`close`](Self::close) was called, as a transport can that starts a process: from now on both halves are those of
-    /// the new connection, and what the old one had left is gone. It is called only where no state of the session was on the
-    /// peer's side, as in 2026-07-28 and later.
+    /// Connects anew after the peer has ended and [`close`](Self::close) was called, as a transport that starts a process
+    /// can: from then on both halves are those of the new connection, and unread messages of the old one are gone. It is
+    /// called only if the peer holds no state of the session, as in 2026-07-28 and later.
     ///
     /// # Errors
-    /// Whatever keeps it from connecting. It may be called again.
+    /// Any failure to connect. It may be called again.
     fn reconnect(&mut self) -> impl Future<Output = Result<()>> + Send {
         async { Err(Error::closed("the connection cannot be made again")) }
     }
 }
 
-/// What a transport read.
+/// A frame that a transport has read.
 #[non_exhaustive]
 pub enum Frame<'a> {
     /// One message: a single JSON value, with white space around it at most.
     Message(&'a [u8]),
-    /// A message whose sender the transport knows better than by the connection: it is the [`Principal`] of what the message
-    /// asks for, as over HTTP with SSE, where each comes by a request with a token of its own.
+    /// A message whose sender the transport knows for the message itself, and not only for the connection: the sender is
+    /// the [`Principal`] of the request in the message, as over HTTP with SSE, where each message arrives by an HTTP
+    /// request with a token of its own.
     MessageFrom {
         /// As in [`Message`](Self::Message).
         message: &'a [u8],
-        /// The one that has sent it.
+        /// The sender of the message.
         sender: &'a Principal,
     },
     /// A message longer than [`Limits::max_message_bytes`], which was skipped.
     TooLong {
-        /// How it begins, as far as that is known: a few hundred bytes mostly say which request it answers.
+        /// The beginning of the message, as far as it is known: a few hundred bytes usually show which request it answers.
         beginning: &'a [u8],
     },
-    /// A request of this side that got no answer and will get none, where the transport knows that and the connection
-    /// goes on: each request may travel on its own, as over HTTP.
+    /// A request of this side that got no response and will get none, if the transport knows that and the connection goes
+    /// on: each request may be sent on its own, as over HTTP.
     Failed {
         /// The id of the request.
         id: RequestId,
-        /// What its caller is told.
+        /// The error with which the call fails.
         error: Error,
     },
 }
 
 impl<'a> Frame<'a> {
-    /// The message, if it is one, and its sender where the transport knows that of each.
+    /// The message, if the frame is one, and its sender, if the transport knows it for each message.
     pub(crate) fn message(&self) -> Option<(&'a [u8], Option<&'a Principal>)> {
         match self {
             Self::Message(message) => Some((message, None)),
@@ -420,16 +426,16 @@ impl fmt::Debug for Frame<'_> {
 pub struct Messages<'a>(&'a [u8]);
 
 impl<'a> Messages<'a> {
-    /// `lines` holds whole messages, each ended by a newline and with no other newline in it.
+    /// Creates messages from `lines`: whole messages, each ended by a newline and with no other newline in it.
     pub(crate) fn new(lines: &'a [u8]) -> Self {
         Self(lines)
     }
 
-    /// Messages to write through another transport: what a transport that wraps another one and changes messages
-    /// needs. Each message is a line that ends with a newline.
+    /// Creates messages to write through another transport, as a transport needs that wraps another one and changes
+    /// messages. Each message is a line that ends with a newline.
     ///
     /// # Errors
-    /// When `lines` is empty or its last line has no newline.
+    /// If `lines` is empty or its last line has no newline.
     pub fn from_lines(lines: &'a [u8]) -> Result<Self> {
         if lines.last() == Some(&b'\n') {
             Ok(Self(lines))
@@ -438,7 +444,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// All messages as they go onto a line-framed stream: each ended by a newline, with no other newline in it.
+    /// All messages as they are written to a line-framed stream: each ended by a newline, with no other newline in it.
     #[must_use]
     pub fn as_lines(&self) -> &'a [u8] {
         self.0

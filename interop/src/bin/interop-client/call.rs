@@ -1,4 +1,4 @@
-//! A call of a tool, and what must come of it.
+//! Calls of tools, and checks of their outcomes.
 
 use std::{fmt::Display, time::Duration};
 
@@ -6,13 +6,13 @@ use oxmcp::ClientSession;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What went wrong, in words.
+/// The outcome of a task; the error says in words what went wrong.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// For one call; those that take longer are stuck.
+/// The time limit of one call; calls that take longer are stuck.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The call succeeds, and its result has the text in it.
+/// Calls a tool, which must succeed with a result that contains the text.
 pub(crate) async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {
     let args: Value = read(args)?;
     let result = serde_json::to_value(session.call_tool(tool, args).timeout(TIME_LIMIT).await?)?;

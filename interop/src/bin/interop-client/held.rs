@@ -1,4 +1,4 @@
-//! Calls that the server runs as tasks, held by their handles.
+//! Calls that the server runs as tasks, with their handles.
 
 use futures_util::StreamExt;
 use oxmcp::{
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::call::{Outcome, TIME_LIMIT, ensure, is_error, read};
 
-/// Does a task that says something of the tasks of the protocol.
+/// Runs a task of the command line that concerns tasks of the protocol.
 pub(crate) async fn run(task: (&str, &[&str]), session: &ClientSession) -> Outcome {
     match task {
         ("--held", [tool, args, note, text]) => {
@@ -44,7 +44,7 @@ async fn begin(session: &ClientSession, tool: &str, args: &str) -> Outcome<TaskH
     Ok(held)
 }
 
-/// Waits until a status message of the task has the words in it.
+/// Waits until a status message of the task contains `note`.
 async fn heard(held: &TaskHandle, note: &str) -> Outcome {
     let mut updates = held.updates();
     let mut messages = Vec::new();

@@ -1,13 +1,13 @@
-//! Logins of the client: who it is, and what becomes of its tokens.
+//! Logins of the client: its identity, and the lifetime of its tokens.
 //!
 //! | HOW            | the client                                                                       |
 //! |----------------|----------------------------------------------------------------------------------|
-//! | `person`       | is registered, and somebody logs in by the program in the variable `BROWSER`     |
-//! | `pinned`       | the same, where the server spells the issuer in another way                      |
-//! | `document`     | has an id that is the URL of its metadata, and somebody logs in                  |
+//! | `person`       | is registered, and the user logs in by the program in the variable `BROWSER`     |
+//! | `pinned`       | the same, if the server spells the issuer differently                            |
+//! | `document`     | has an id that is the URL of its metadata, and the user logs in                  |
 //! | `document-key` | the same, with a key, which is in the variable `CLIENT_KEY`                      |
-//! | `secret`       | acts for itself, by the secret in the variable `CLIENT_SECRET`                   |
-//! | `key`          | acts for itself, by its key                                                      |
+//! | `secret`       | acts for itself, with the secret in the variable `CLIENT_SECRET`                 |
+//! | `key`          | acts for itself, with its key                                                    |
 
 use std::{env, sync::Arc, time::Duration};
 
@@ -24,13 +24,13 @@ use crate::{
 };
 
 const DOCUMENTS: &str = "https://client.example";
-/// Until a token of 5 s is refreshed, and then until it has ended.
+/// The time until a token of 5 s is refreshed, and then the time until it has expired.
 const REFRESHED: Duration = Duration::from_secs(4);
 const ENDED: Duration = Duration::from_secs(2);
-/// How long our server does not ask again about a token.
+/// The time for which our server caches the introspection of a token.
 const CACHE_LIFETIME: Duration = Duration::from_millis(1200);
 
-/// The login of a person, or of the client for itself.
+/// The login of a user, or of the client for itself.
 pub(crate) fn login(how: &str, issuer: &str, person: &Person) -> Outcome<Login> {
     let login = match how {
         "person" => by_person(person),
@@ -75,7 +75,7 @@ fn key() -> Outcome<Arc<SigningKey>> {
     Ok(Arc::new(key.with_key_id("client")))
 }
 
-/// Does a task that says something of logins.
+/// Runs a task of the command line that concerns logins.
 pub(crate) async fn run(
     task: (&str, &[&str]),
     session: &ClientSession,
@@ -103,7 +103,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Somebody has a copy of the tokens, and uses it when they were refreshed already.
+/// Uses a stolen copy of the tokens after they were refreshed.
 async fn replay(
     session: &ClientSession,
     person: &Person,
@@ -139,8 +139,8 @@ async fn copy(store: &MemoryTokenStore) -> Outcome<MemoryTokenStore> {
     Ok(copy)
 }
 
-/// The access token is revoked, and with it the refresh token, as the issuer has it. What the server has learnt of the token before
-/// does not hold for long.
+/// Revokes the access token, and with it the refresh token, as the issuer implements it. The server's cached knowledge of the token
+/// is valid only for a short time.
 async fn revoke(
     session: &ClientSession,
     person: &Person,

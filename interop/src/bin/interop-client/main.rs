@@ -1,37 +1,37 @@
-//! The client that talks to servers of others: `interop-client TASK... -- COMMAND ARGS...` starts one, and
-//! `interop-client TASK... -- http URL` reaches one that runs, as `login URL` does by the login of `--login`.
+//! The client that talks to servers of others: `interop-client TASK... -- COMMAND ARGS...` starts a server, and
+//! `interop-client TASK... -- http URL` reaches a running server, as does `login URL` with the login of `--login`.
 //!
-//! Tasks are done in order, and the first that does not go as it says ends the program with status 1:
+//! Tasks are run in order, and the first that does not have its expected outcome ends the program with status 1:
 //!
 //! | task                             | what must happen                                                        |
 //! |----------------------------------|-------------------------------------------------------------------------|
 //! | `--list TOOL`                    | the tool is among those listed                                          |
-//! | `--call TOOL ARGS TEXT`          | the call succeeds, and its result has the text in it                    |
+//! | `--call TOOL ARGS TEXT`          | the call succeeds, and its result contains the text                     |
 //! | `--many N TOOL ARGS TEXT`         | N such calls at once succeed, each with the text in its result          |
-//! | `--fail TOOL ARGS TEXT`          | a tool error, or an error of the protocol, that has the text in it      |
-//! | `--progress TOOL ARGS N`         | the call succeeds, after N notifications of progress                    |
-//! | `--changed TOOL ARGS`            | the call succeeds, and the server says that its tools have changed      |
+//! | `--fail TOOL ARGS TEXT`          | a tool error, or an error of the protocol, that contains the text       |
+//! | `--progress TOOL ARGS N`         | the call succeeds, after N progress notifications                       |
+//! | `--changed TOOL ARGS`            | the call succeeds, and the server notifies that its tools have changed  |
 //! | `--cancel TOOL ARGS`             | the call is dropped after the first progress                            |
 //! | `--ask TOOL ARGS ANSWERS TEXT`   | as `--call`; the user is asked, and gives these answers, and no others  |
 //! | `--decline TOOL ARGS`            | as `--fail`; the user is asked, and declines                            |
-//! | `--log TOOL ARGS LEVEL TEXT`     | the call succeeds, and a log message of that level has the text in it   |
-//! | `--prompt NAME ARGS TEXT`        | the prompt is listed, and its messages have the text in them            |
-//! | `--read URI TEXT`                | the contents of the resource have the text in them                      |
+//! | `--log TOOL ARGS LEVEL TEXT`     | the call succeeds, and a log message of that level contains the text    |
+//! | `--prompt NAME ARGS TEXT`        | the prompt is listed, and its messages contain the text                 |
+//! | `--read URI TEXT`                | the contents of the resource contain the text                           |
 //! | `--listed URI`                   | the resource or the template is among those listed                      |
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
-//! | `--trace TOOL`                   | the tool says the id of the trace that the call is made in              |
+//! | `--trace TOOL`                   | the result of the tool is the id of the trace that the call is made in  |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
-//! | `--held TOOL ARGS NOTE TEXT`     | the call becomes a task, which tells the note as its status; it is let go, found again by its reference, and its result has the text in it |
+//! | `--held TOOL ARGS NOTE TEXT`     | a task has the note as a status; detached and resumed, its result contains the text |
 //! | `--cancelled TOOL ARGS`          | the call becomes a task, and is cancelled                               |
-//! | `--wait SECONDS`                 | nothing                                                                 |
-//! | `--logins N`                     | somebody has logged in that often                                       |
-//! | `--replay URL TOOL ARGS TEXT`    | who has a copy of the tokens is refused once they were refreshed; then `--call`, after one login |
+//! | `--wait SECONDS`                 | nothing; the client waits                                               |
+//! | `--logins N`                     | the user has logged in N times                                          |
+//! | `--replay URL TOOL ARGS TEXT`    | a copy of the tokens is refused once they were refreshed; then `--call`, after one login |
 //! | `--revoke ISSUER TOOL ARGS TEXT` | the tokens were revoked; then `--call`, after one login                 |
 //!
-//! `--revision REVISION`, before the tasks, keeps the client from speaking any other. `--login HOW ISSUER` there logs in; see
+//! `--revision REVISION`, before the tasks, restricts the client to that revision. `--login HOW ISSUER` there logs in; see
 //! `login.rs`. `--follow` there lets the server run calls as tasks of the protocol, which the client follows.
 //!
-//! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats what it is asked, and it has one root. In the end it
+//! ARGS are a JSON object, ANSWERS a JSON array. The client's model repeats its input, and the client has one root. At the end it
 //! prints one line of JSON.
 #![expect(
     clippy::print_stdout,
@@ -99,7 +99,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
     let client = person.client().revisions(revisions);
     let client = if follows { client.tasks() } else { client };
     let session = match (&*command, args.next()) {
-        // Which of the two it is, the client finds out by itself.
+        // The client detects which of the two transports the server has.
         ("http" | "sse", Some(url)) => client.connect(Endpoint::new(url)).await?,
         ("login", Some(url)) => {
             let login = login.ok_or("no `--login`")?;

@@ -1,4 +1,4 @@
-//! The person at the client: answers to questions, and a record of notifications.
+//! The user of the client: answers to questions, and a record of notifications.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use oxmcp::{
 };
 use tokio::sync::Notify;
 
-/// Answers, hears, and remembers. Clones are the same person.
+/// A user who answers questions and records notifications. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Person(Arc<Inner>);
 
@@ -28,32 +28,32 @@ pub(crate) struct Person(Arc<Inner>);
 struct Inner {
     answers: Mutex<VecDeque<ElicitResult>>,
     heard: Mutex<Vec<LoggingMessageParams>>,
-    /// The server said that its tools have changed.
+    /// Signalled when the server notifies that its tools have changed.
     changed: Notify,
-    /// The server logged something.
+    /// Signalled when the server logs a message.
     logged: Notify,
     logins: AtomicUsize,
     store: MemoryTokenStore,
 }
 
 impl Person {
-    /// Logs in, by a browser that goes on by itself.
+    /// Logs in, with a browser that continues by itself.
     pub(crate) fn log_in(&self, url: &str) -> io::Result<()> {
         self.0.logins.fetch_add(1, Ordering::Relaxed);
         browse(url).map(drop)
     }
 
-    /// How often the person has logged in.
+    /// The number of logins of the user.
     pub(crate) fn logins(&self) -> usize {
         self.0.logins.load(Ordering::Relaxed)
     }
 
-    /// Where the person's tokens are kept.
+    /// The store of the user's tokens.
     pub(crate) fn store(&self) -> &MemoryTokenStore {
         &self.0.store
     }
 
-    /// A client that asks this person.
+    /// A client that asks this user.
     pub(crate) fn client(&self) -> Client {
         let (asked, hearing, told) = (self.clone(), self.clone(), self.clone());
         Client::new("interop-client", "1.0.0")
@@ -78,22 +78,22 @@ impl Person {
             })
     }
 
-    /// What to answer from now on.
+    /// Sets the answers to the next questions.
     pub(crate) fn will_answer(&self, answers: Vec<ElicitResult>) {
         *self.answers() = answers.into();
     }
 
-    /// How many answers nobody has asked for yet.
+    /// The number of answers that no question has used yet.
     pub(crate) fn unasked(&self) -> usize {
         self.answers().len()
     }
 
-    /// Waits until the server says that its tools have changed.
+    /// Waits until the server notifies that its tools have changed.
     pub(crate) async fn hears_of_change(&self) {
         self.0.changed.notified().await;
     }
 
-    /// Waits for a log message.
+    /// Waits for a log message that satisfies `is_it`.
     pub(crate) async fn hears(&self, is_it: impl Fn(&LoggingMessageParams) -> bool) {
         while !self.heard().iter().any(&is_it) {
             self.0.logged.notified().await;
@@ -112,14 +112,14 @@ impl Person {
     }
 }
 
-/// The model says what it was asked.
+/// The answer of the model, which repeats its input.
 fn repeat(asked: &CreateMessageParams) -> CreateMessageResult {
     let pieces = asked.messages.iter().flat_map(|message| &message.content);
     let said: Vec<_> = pieces.filter_map(SamplingContent::as_text).collect();
     CreateMessageResult::new("parrot", format!("because of {:?}", said.join(" ")))
 }
 
-/// Starts the browser.
+/// Starts the browser in the variable `BROWSER`.
 pub(crate) fn browse(url: &str) -> io::Result<Child> {
     let browser = env::var_os("BROWSER").ok_or_else(|| io::Error::other("there is no BROWSER"))?;
     Command::new(browser).arg(url).stdout(Stdio::null()).spawn()

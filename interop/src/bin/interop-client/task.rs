@@ -20,13 +20,13 @@ use crate::{
     person::Person,
 };
 
-/// A task, with its words.
+/// A task, with its arguments.
 pub(crate) struct Task {
     flag: String,
     words: Vec<String>,
 }
 
-/// The tasks, and how many words follow each.
+/// The tasks, with the number of arguments of each.
 const TASKS: [(&str, usize); 22] = [
     ("--list", 1),
     ("--call", 3),

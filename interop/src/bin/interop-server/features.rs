@@ -57,7 +57,7 @@ struct Question {
     question: String,
 }
 
-/// Adds all of it.
+/// Adds all features of this file.
 pub(super) fn offer(server: Server) -> oxmcp::Result<Server> {
     let touched = Arc::new(AtomicBool::new(false));
     let server = server
@@ -110,7 +110,7 @@ async fn page(Page { topic, page }: Page) -> String {
 }
 
 async fn delete(cx: RequestContext, Delete { project }: Delete) -> Result<String, ToolError> {
-    /// How often the files were counted, by all calls together.
+    /// The number of times that the files were counted, by all calls together.
     static COUNTED: AtomicUsize = AtomicUsize::new(0);
 
     let before = cx

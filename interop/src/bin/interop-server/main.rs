@@ -1,7 +1,7 @@
 //! The server that clients of others talk to: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
-//! `interop-server sse ADDRESS` over that of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes over HTTP.
-//! `interop-server protected ADDRESS URL ISSUER TOKENS` serves over HTTP those who have tokens of the issuer for the URL; see
-//! `protection.rs`.
+//! `interop-server sse ADDRESS` over the HTTP transport of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes
+//! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves, over HTTP, clients that have tokens of the issuer for
+//! the URL; see `protection.rs`.
 
 mod features;
 mod protection;
@@ -21,7 +21,7 @@ use tokio::{
     time::sleep,
 };
 
-/// What all nodes seal with.
+/// The key with which all nodes seal state.
 const KEY: [u8; StateKey::LENGTH] = [7; StateKey::LENGTH];
 
 #[derive(Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ async fn echo(Text { text }: Text) -> String {
     text
 }
 
-/// It takes no notice of being cancelled: that it stops all the same is the SDK's promise.
+/// A handler that ignores cancellation: it is stopped all the same, as the SDK promises.
 async fn slow(cx: RequestContext, Steps { steps }: Steps) -> String {
     for step in 1..=steps {
         cx.progress(f64::from(step)).total(f64::from(steps)).await;
@@ -67,7 +67,7 @@ async fn slow(cx: RequestContext, Steps { steps }: Steps) -> String {
     "done".to_owned()
 }
 
-/// It says that it has begun, and then waits for the tool `go`: who does not hear of the beginning in time waits for ever.
+/// Reports that it has begun, and then waits for the tool `go`. A client that does not receive the report in time waits forever.
 async fn wait(cx: RequestContext, go: Arc<Notify>) -> &'static str {
     cx.progress(1.0).total(2.0).await;
     go.notified().await;

@@ -1,5 +1,5 @@
-//! Protection of the server by access tokens of an issuer: `jwt` are verified by its keys, `opaque` are asked for there, and `bound`
-//! are JWTs that are bound to a key of the client (DPoP with nonces).
+//! Protection of the server by access tokens of an issuer: `jwt` tokens are verified by its keys, `opaque` tokens by introspection
+//! at the issuer, and `bound` tokens are JWTs that are bound to a key of the client (DPoP with nonces).
 
 use std::env;
 
@@ -13,7 +13,7 @@ use oxmcp::{
     http::{Principal, ProtectedResource},
 };
 
-/// Takes tokens that end when they say, and no later.
+/// The protected resource, which accepts tokens no longer than until their expiry.
 pub(crate) fn resource(url: &str, issuer: &str, tokens: &str) -> oxmcp::Result<ProtectedResource> {
     let resource = ProtectedResource::new(url)
         .scopes("mcp:basic")
@@ -32,7 +32,7 @@ pub(crate) fn resource(url: &str, issuer: &str, tokens: &str) -> oxmcp::Result<P
             Ok(resource.introspection(introspection))
         }
         "bound" => {
-            // This server is gone before anybody could use a nonce of another.
+            // A fixed key suffices: the server ends before a nonce of another server could be used.
             let proofs = ProofVerifier::new().require_nonces(NonceKeys::new(&[7; 32]));
             Ok(resource.issuer(trusted).require_dpop(proofs))
         }
@@ -42,7 +42,7 @@ pub(crate) fn resource(url: &str, issuer: &str, tokens: &str) -> oxmcp::Result<P
     }
 }
 
-/// A tool that needs a scope of its own.
+/// A tool that requires a scope of its own.
 pub(crate) fn tool() -> Tool {
     Tool::new("write", "Say who writes", |cx: RequestContext| async move {
         let token = cx.principal().and_then(Principal::token);

@@ -9,7 +9,7 @@ use oxmcp::{
 use serde::Deserialize;
 use tokio::time::sleep;
 
-/// Adds all of it.
+/// Adds all tools of this file.
 pub(super) fn offer(server: Server) -> Server {
     let tasks = Tasks::in_memory().poll_interval(Duration::from_millis(50));
     let soon = TaskPolicy::After(Duration::from_millis(100));

@@ -126,7 +126,7 @@ impl Server {
         }
     }
 
-    /// The CPU time of the server; zero where the system does not tell.
+    /// The CPU time of the server; zero if the system does not provide it.
     fn cpu(&self) -> Duration {
         process_cpu(self.pid).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! `raw-server stdio [rt=current|multi] [io=pipes|tokio] [tools=COUNT]`, or `raw-server http ADDRESS [rt=current|multi]`; with a
-//! count there are so many tools that only fill the list, in place of a hundred.
+//! `raw-server stdio [rt=current|multi] [io=pipes|tokio] [tools=COUNT]`, or `raw-server http ADDRESS [rt=current|multi]`. COUNT is
+//! the number of tools that only fill the list, which is a hundred by default.
 
 use std::{io, process::ExitCode};
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     };
     let has = |option: &str| args.iter().any(|arg| arg == option);
     let count = args.iter().find_map(|arg| arg.strip_prefix("tools="));
-    // All the others there are anyway.
+    // All other tools are always there.
     let dummies = count.and_then(|count| count.parse().ok()).unwrap_or(100);
     let multi = has("rt=multi");
     let mut builder = if multi {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
                 None => stdio(blocking, dummies).await,
             }
         };
-        // On the main thread of a runtime of many threads each message would be handed over by a worker.
+        // On the main thread of a multi-threaded runtime, a worker would have to hand over each message.
         if multi {
             runtime.block_on(async { tokio::spawn(served).await.map_err(io::Error::other)? })
         } else {

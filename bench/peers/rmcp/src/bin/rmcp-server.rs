@@ -1,6 +1,5 @@
-//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme]
-//! [tools=more|COUNT]`, or `rmcp-server http ADDRESS ...`; over
-//! HTTP `io=pipes` says not to wait until a packet is full.
+//! `rmcp-server stdio [rt=multi|current] [io=tokio|pipes] [form=field|readme] [tools=more|COUNT]`, or
+//! `rmcp-server http ADDRESS ...`. Over HTTP `io=pipes` disables Nagle's algorithm.
 
 use std::process::ExitCode;
 

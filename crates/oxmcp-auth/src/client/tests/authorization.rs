@@ -1,4 +1,4 @@
-//! The authorization request, and which answers are believed.
+//! Tests of the authorization request, and of the responses that are accepted.
 
 use super::*;
 use crate::{
@@ -213,7 +213,7 @@ fn attack_10_the_issuer_of_an_answer_is_compared_letter_by_letter() {
         let state = attempt.state().expose();
         let result = attempt.finish(&format!("{REDIRECT}?code=abc&state={state}&{iss}"));
         assert_eq!(result.is_ok(), is_good, "{is_advertised} {iss}");
-        // The same of errors, of which nothing is shown if they come from elsewhere.
+        // The same for errors, whose contents are not shown if they come from another issuer.
         let denied = "error=access_denied&error_description=call+0900+now";
         let error = attempt
             .finish(&format!("{REDIRECT}?{denied}&state={state}&{iss}"))

@@ -1,4 +1,4 @@
-//! Tests of credentials that are kept.
+//! Tests of stored credentials.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tests of discovery: the places that are asked, and the answers that are believed.
+//! Tests of discovery: the URLs that are tried, and the responses that are accepted.
 
 use super::*;
 use crate::{client::ResourceParameter, error::AuthErrorKind};
@@ -50,7 +50,7 @@ fn metadata_is_found_wherever_it_may_be() {
         "no slash is added"
     );
 
-    // At an announced place, with an issuer with a path.
+    // At a URL that the challenge names, with an issuer with a path.
     let custom = "https://mcp.example/custom/metadata.json";
     let prm = PRM.replace(AS, "https://as.example/tenant");
     let meta = META.replace(AS, "https://as.example/tenant");
@@ -147,7 +147,7 @@ fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
         error.message().contains("\"https://as.example/\"")
             && error.message().contains("\"https://as.example\"")
     );
-    // Whoever trusts it pins the issuer as it is.
+    // A program that trusts the issuer pins it in this spelling.
     let pinned = with(|it| it.issuer = Some("https://as.example/".to_owned()));
     let (_, found) = discover(MCP, None, pinned, web);
     assert_eq!(found.unwrap().server.issuer, "https://as.example/");
@@ -197,7 +197,7 @@ fn attack_12_default_endpoints_are_for_servers_that_answer_404_everywhere() {
     let (_, found) = discover(MCP, None, plain(), &[(origin, 200, &meta)]);
     assert!(!found.unwrap().is_default);
 
-    // Whatever else came, somebody may have hidden the metadata.
+    // After any other response the metadata may have been hidden by an attacker.
     let html = "<!doctype html>";
     for (place, status) in [
         (PRM_URL, 403),
@@ -293,7 +293,7 @@ fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
         Some("api://x")
     );
     assert_eq!(resource(ResourceParameter::Omitted), None);
-    // Without metadata it is the server's URL, with no slash for no path.
+    // Without metadata the parameter is the server's URL, without the slash of an empty path.
     for (url, expected) in [
         ("https://mcp.example/#x", "https://mcp.example"),
         ("https://mcp.example", "https://mcp.example"),

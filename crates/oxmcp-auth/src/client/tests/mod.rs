@@ -22,7 +22,7 @@ const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
 const MCP: &str = "https://mcp.example/mcp";
 const AS: &str = "https://as.example";
 
-/// Places on the web, with their status and body; all others are 404.
+/// URLs on the web, with their status and body; all others are 404.
 type Web<'a> = &'a [(&'a str, u16, &'a str)];
 
 fn response(status: u16, body: &str) -> Response {
@@ -31,7 +31,7 @@ fn response(status: u16, body: &str) -> Response {
     response
 }
 
-/// Runs a conversation, and says what it asked.
+/// Runs a conversation. Returns the requests that it sent, and its result.
 fn run<C: Conversation>(
     conversation: &mut C,
     answer: impl Fn(&Request) -> Response,

@@ -26,7 +26,7 @@ fn register(
     )
 }
 
-/// What is chosen, in a word.
+/// The choice, in a word.
 fn choose(server: &AuthorizationServerMetadata, options: &ClientOptions) -> Result<String> {
     let choice = choose_client(server, options, Some(REDIRECT), &ScopeSet::new(), NOW)?;
     Ok(match choice {

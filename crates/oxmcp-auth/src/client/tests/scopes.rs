@@ -1,4 +1,4 @@
-//! Tests of scopes: those that are asked for, and how often.
+//! Tests of scopes: those that are requested, and how often.
 
 use super::*;
 use crate::{
@@ -122,7 +122,7 @@ fn a_server_that_asks_for_more_each_time_is_given_up() {
         .step_up("tools/call x", &requested, &ScopeSet::parse("s2"))
         .unwrap_err();
     assert_eq!(error.oauth_error(), Some("insufficient_scope"));
-    // Another operation has its own count, and one that was served begins anew.
+    // Each operation has its own count, which starts again after the operation was served.
     assert!(
         step_ups
             .step_up("tools/call y", &requested, &ScopeSet::parse("s2"))

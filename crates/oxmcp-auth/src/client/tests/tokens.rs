@@ -1,4 +1,4 @@
-//! Tests of token requests, and of their answers.
+//! Tests of token requests, and of the responses to them.
 
 use std::sync::Arc;
 
@@ -304,7 +304,7 @@ fn attack_21_an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
     for methods in ["client_secret_post", "client_secret_basic"] {
         let mut request = refresh(&offering(&[methods]), &client).proof_key(Arc::clone(&key));
         let sent = request.request(NOW).unwrap();
-        // All that it has heard.
+        // Everything that the server received.
         let quoted = format!("{:?}", String::from_utf8_lossy(sent.body().as_ref()));
         let headers = ["authorization", "dpop"].map(|name| sent.headers().get(name));
         let headers: Vec<_> = headers.into_iter().flatten().collect();
@@ -401,12 +401,12 @@ fn a_nonce_is_taken_once_with_a_new_proof() {
     assert!(proof["ath"].is_string());
     assert!(tokens.headers(&http::Method::GET, url, None, NOW).is_err());
 
-    // A server that is never content is asked twice.
+    // A server that always demands a nonce is asked twice.
     let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
     let (asked, result) = run(&mut request, |_| challenge_nonce());
     assert_eq!(asked.len(), 2);
     assert_eq!(result.unwrap_err().oauth_error(), Some("use_dpop_nonce"));
-    // What anybody could use was not asked for.
+    // A bearer token was not requested.
     let mut request = refresh(&server(), &client()).proof_key(key);
     let (_, result) = run(&mut request, |_| response(200, BEARER));
     assert_eq!(result.unwrap_err().kind(), AuthErrorKind::Unsupported);

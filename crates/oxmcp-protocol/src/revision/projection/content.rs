@@ -31,7 +31,7 @@ impl Project for ContentBlock {
     }
 }
 
-/// A sound cannot be said in words; that there was one can.
+/// Replaces audio by a text that describes it, for revisions without audio content.
 pub(super) fn audio_as_text(audio: &mut AudioContent, to: Revision) -> TextContent {
     let text = format!("[audio: {}, {} bytes]", audio.mime_type, audio.data.len());
     with_annotations(TextContent::new(text), audio.annotations.take(), to)
@@ -130,7 +130,7 @@ impl Project for ResourceTemplate {
     }
 }
 
-/// The members that describe things to people, which came one by one.
+/// Projects titles and icons, which later revisions added to descriptions.
 pub(super) fn described(title: &mut Option<String>, icons: &mut Vec<Icon>, to: Revision) {
     if !to.has_titles() {
         *title = None;

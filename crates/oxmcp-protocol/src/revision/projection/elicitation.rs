@@ -1,4 +1,4 @@
-//! Projection of questions to users.
+//! Projection of elicitation requests and results.
 
 use serde_json::{
     Value,
@@ -56,7 +56,8 @@ impl Project for ElicitResult {
     }
 }
 
-/// Where an answer cannot be a list, its values are separated by commas. `None` where there is no list.
+/// Joins lists in the content by commas, for revisions in which values cannot be lists. `None` if there
+/// is no list.
 fn join_lists(content: &RawValue) -> Option<Box<RawValue>> {
     if !content.get().contains('[') {
         return None;
@@ -89,7 +90,7 @@ impl Project for ElicitSchema {
     }
 }
 
-/// Titles were once written beside the values.
+/// Converts titled options to values and names in two lists, the form of older revisions.
 fn plain_select(field: &mut SingleSelectSchema) {
     field.default = None;
     if let EnumOptions::Titled(options) = &mut field.options {
@@ -101,7 +102,7 @@ fn plain_select(field: &mut SingleSelectSchema) {
     }
 }
 
-/// Where several cannot be chosen, they can be typed.
+/// Replaces a multiple choice by a text field, for revisions without multiple choice.
 fn listed(select: &mut MultiSelectSchema) -> StringSchema {
     let values: Vec<&str> = select.options.values().collect();
     let hint = format!("Any of these, separated by commas: {}", values.join(", "));

@@ -1,5 +1,5 @@
-//! Projection of params and results whose parts are projected elsewhere, of capabilities, and of those that are the same in
-//! every revision.
+//! Projection of capabilities, of params and results whose parts are projected elsewhere, and of those that are the
+//! same in every revision.
 
 use crate::{
     mrtr::requests::{InputRequest, InputRequiredResult},
@@ -63,7 +63,7 @@ same_in_every_revision!(
     TaskPayload,
 );
 
-/// Where results say how long they stay fresh, they must; where they do not, they must not.
+/// Sets the caching members if the revision has them, which then are mandatory, and removes them otherwise.
 fn cached(ttl_ms: &mut Option<u64>, scope: &mut Option<CacheScope>, to: Revision) {
     if to.has_caching() {
         ttl_ms.get_or_insert(0);
@@ -74,7 +74,7 @@ fn cached(ttl_ms: &mut Option<u64>, scope: &mut Option<CacheScope>, to: Revision
     }
 }
 
-/// Results that say how long they stay fresh, each with the member that may have to be fitted.
+/// Implements [`Project`] for results with caching members, each with the member that must be projected, too.
 macro_rules! cached {
     ($($type:ty: $member:ident,)+) => {
         $(impl Project for $type {
@@ -234,7 +234,7 @@ impl Project for ClientCapabilities {
 }
 
 impl ClientCapabilities {
-    /// A revision without modes has forms only: a client without forms has nothing to declare there.
+    /// Revisions without modes have forms only, so a client without forms must not declare the capability there.
     fn project_elicitation(&mut self, to: Revision) {
         if to.has_elicitation_modes() {
             return;

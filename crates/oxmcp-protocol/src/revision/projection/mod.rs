@@ -1,15 +1,15 @@
-//! Projection: messages made to fit the revision of the peer.
+//! Projection: fitting of messages to the revision of the peer.
 //!
-//! Everything that leaves passes through here once, and a peer is never sent what its revision cannot parse: members
-//! that it does not have are dropped, and what can be said in another way is said so.
+//! Every outgoing message is projected once, so that a peer never receives a member that its revision cannot parse:
+//! members that it does not have are dropped, or expressed in another way if there is one.
 //!
 //! | | |
 //! |---|---|
-//! | `project` | the trait of what can be projected, and the error codes |
+//! | `project` | the trait of types that can be projected, and the error codes |
 //! | `messages` | params, results and capabilities |
 //! | `tools`, `structured` | tools and their results, structured content included; the schemas of tools |
 //! | `content` | content, resources, descriptions |
-//! | `elicitation`, `sampling` | questions to users, conversations with a model |
+//! | `elicitation`, `sampling` | elicitation requests and results, sampling messages |
 
 mod content;
 mod elicitation;

@@ -1,8 +1,9 @@
-//! Tests of the projection against the official schemas: each message fits the revision of the peer, whatever it was made from.
+//! Tests of the projection against the official schemas: each message fits the revision of the peer, whatever revision
+//! it was read from.
 //!
-//! Every instance of every message of every revision is read, projected to every revision, and validated there: against
-//! the schema as it is, closed. A closed schema allows no member that it does not name, so nothing that the revision
-//! does not have can slip through.
+//! Every instance of every message of every revision is read, projected to every revision, and validated against the
+//! closed schema of that revision. A closed schema allows no member that it does not name, so the tests find every
+//! member that the revision does not have.
 
 use std::collections::HashMap;
 
@@ -36,7 +37,7 @@ fn what_is_sent_fits_the_revision_of_the_peer() {
     assert!(proof.count > 10_000, "only {} messages", proof.count);
 }
 
-/// The proof proves something: what is not projected does not fit.
+/// Checks the test itself: messages that are not projected do not fit.
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test runs it"]
 fn what_is_not_projected_does_not_fit() {
@@ -127,7 +128,7 @@ fn errors_fit_their_definitions() {
     }
 }
 
-/// The closed schemas, and what was compiled of them.
+/// The closed schemas, and the validators compiled from them.
 struct Proof {
     closed: HashMap<Revision, Value>,
     validators: HashMap<(Revision, String), Validator>,
@@ -144,14 +145,14 @@ impl Proof {
                 .find(|key| root.get(key).is_some())
                 .unwrap();
             for (name, definition) in root[definitions].as_object_mut().unwrap() {
-                // A capability set is open, and extensions are in use beside all revisions.
+                // Capability sets are open, and extensions are used with all revisions.
                 if name.ends_with("Capabilities") {
                     definition["properties"]["extensions"] = json!({"type": "object"});
                 }
                 if !name.ends_with("MetaObject") && !name.ends_with("ResultMeta") {
                     close(definition);
                 }
-                // The schema that counts, in TypeScript, says `number` here.
+                // The authoritative schema, in TypeScript, has `number` here.
                 if matches!(&**name, "ElicitResult" | "NumberSchema") {
                     let text = definition.to_string();
                     let text = text
@@ -177,7 +178,7 @@ impl Proof {
         let key = (schema.revision, format!("{definition}{part}"));
         let closed = &self.closed;
         self.validators.entry(key).or_insert_with(|| {
-            // What is made of several parts cannot be closed part by part.
+            // A definition composed of several parts cannot be closed part by part.
             let parts = named(schema, definition, part).get("allOf").is_some();
             let mut root = if parts {
                 &schema.root
@@ -193,7 +194,7 @@ impl Proof {
     fn validate(&mut self, to: &Schema, definition: &str, part: &str, sent: &Value) {
         let mut checked = sent.clone();
         if !part.is_empty() || to.revision.is_modern() && is_answer(definition) {
-            // Every request has room for `_meta`, said once and for all and not at each.
+            // Every request may have `_meta`, which the schema does not repeat for each.
             if named(to, definition, part)["properties"]
                 .get("_meta")
                 .is_none()
@@ -228,15 +229,15 @@ impl Proof {
                 SubscriptionsAcknowledged, TaskStatusChanged;
         }
         self.some_params::<CancelledParams>(from, to, "notifications/cancelled", |params| {
-            // Only 2025-11-25 has cancellations that do not say of what.
+            // Only 2025-11-25 has cancellations without a request id.
             params.request_id.is_some()
         });
         self.some_params::<ElicitParams>(from, to, "elicitation/create", |params| {
             if let ElicitParams::Url(url) = params {
-                // Only the asking side can make an id for it.
+                // Only the requesting side can choose an id for it.
                 url.elicitation_id.get_or_insert_with(|| "1".into());
             }
-            // Where users cannot be sent to a URL, nothing stands for the question.
+            // If the revision has no URL mode, the request has no equivalent.
             !matches!(params, ElicitParams::Url(_)) || to.revision.has_elicitation_modes()
         });
     }
@@ -346,7 +347,7 @@ impl Proof {
     }
 }
 
-/// What answers a question within a modern request is no result of its own.
+/// Whether a definition is the response to an input request of a modern server, and no result of its own.
 fn is_answer(name: &str) -> bool {
     ["CreateMessageResult", "ElicitResult", "ListRootsResult"].contains(&name)
 }
@@ -358,7 +359,7 @@ fn definition<'a>(schema: &'a Schema, method: &str) -> Option<&'a str> {
     })
 }
 
-/// What stands at a part of a definition.
+/// The schema at a part of a definition.
 fn named<'a>(schema: &'a Schema, definition: &str, part: &str) -> &'a Value {
     let named = schema.resolve(&pointer(schema, definition, part));
     let reference = named["$ref"].as_str();
@@ -374,7 +375,7 @@ fn pointer(schema: &Schema, definition: &str, part: &str) -> String {
     format!("#/{key}/{definition}{part}")
 }
 
-/// Allows no members but those that are named, except where a JSON Schema stands.
+/// Disallows all members except those that are named, but not within embedded JSON Schemas.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

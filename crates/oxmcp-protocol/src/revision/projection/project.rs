@@ -1,4 +1,4 @@
-//! Trait of all that can be made to fit a revision, and error codes that a revision does not have.
+//! Trait of types that can be fitted to a revision, and projection of error codes.
 
 use crate::{
     jsonrpc::error::{ErrorCode, ErrorObject},
@@ -6,9 +6,9 @@ use crate::{
     revision::version::Revision,
 };
 
-/// What can be made to fit a revision.
+/// A type that can be fitted to a revision.
 pub trait Project {
-    /// Drops or rewrites what `to` does not have. What fits already costs next to nothing.
+    /// Drops or rewrites the members that `to` does not have. The cost is negligible if the value fits already.
     fn project(&mut self, to: Revision);
 }
 
@@ -34,14 +34,14 @@ impl<T: Project> Project for Box<T> {
     }
 }
 
-/// `_meta` of a part of a message. (That of the message itself is in every revision.)
+/// Projects the `_meta` of a part of a message. (Every revision has the `_meta` of messages themselves.)
 pub(crate) fn part_meta(meta: &mut Meta, to: Revision) {
     if !to.has_part_meta() {
         *meta = Meta::default();
     }
 }
 
-/// Makes an error fit a revision: message and data stay, the code becomes the nearest one that the revision has.
+/// Fits an error to a revision: message and data stay, the code becomes the nearest one that the revision has.
 pub fn project_error(error: &mut ErrorObject, to: Revision) {
     let modern = to.is_modern();
     error.code = match error.code {

@@ -1,4 +1,4 @@
-//! Projection of conversations with a model.
+//! Projection of sampling messages, requests and results.
 
 use crate::{
     meta::object::Meta,
@@ -32,7 +32,7 @@ impl Project for CreateMessageParams {
     }
 }
 
-/// Where a message is one piece, several pieces are several messages.
+/// Splits messages into one message per piece of content, for revisions that allow only one piece.
 fn split(messages: &mut Vec<SamplingMessage>) {
     if messages.iter().all(|message| message.content.len() == 1) {
         return;
@@ -67,8 +67,8 @@ impl Project for CreateMessageResult {
     }
 }
 
-/// Where a result is one piece, the texts of several become one, and other pieces are told of in it. A single piece
-/// stays what it is.
+/// Joins the pieces of a result to a single text, for revisions that allow only one piece; pieces that are not text
+/// are described in it. A single piece stays unchanged.
 fn join(content: &mut Vec<SamplingContent>) {
     if content.len() == 1 {
         return;

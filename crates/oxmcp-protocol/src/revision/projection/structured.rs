@@ -1,17 +1,18 @@
-//! Projection of the schemas of tools, for revisions that let only objects be described.
+//! Projection of tool schemas, for revisions in which they must describe objects.
 
 use serde_json::{Value, json};
 
 use crate::values::json::{JsonObject, RawJson};
 
-/// An input schema with `"type": "object"` at its root, which every revision asks for. `None` where it is there.
+/// An input schema with `"type": "object"` at its root, which every revision requires. `None` if the schema has it
+/// already.
 pub(super) fn input_schema(schema: &RawJson) -> Option<RawJson> {
     if says_object(schema) {
         return None;
     }
     let mut root = match serde_json::from_str(schema.get()) {
         Ok(Value::Object(root)) => root,
-        // `true` and `false` are schemas too: anything, and nothing.
+        // `true` and `false` are schemas, too: they accept any value and no value.
         Ok(Value::Bool(false)) => JsonObject::from_iter([("not".into(), json!({}))]),
         _ => JsonObject::new(),
     };
@@ -19,11 +20,11 @@ pub(super) fn input_schema(schema: &RawJson) -> Option<RawJson> {
     Some(Value::Object(root).into())
 }
 
-/// An output schema that describes an object, as revisions before 2026-07-28 ask for: of what such a peer is sent in
-/// place of structured content that is no object. `None` where the schema does so already.
+/// An output schema that describes an object, as revisions before 2026-07-28 require. It describes the form in which
+/// such a peer receives structured content. `None` if the schema describes an object already.
 ///
-/// Content that is no object is sent as `{"result": content}`. A schema that allows objects and others besides
-/// describes both.
+/// Content that is no object is sent as `{"result": content}`. If the schema allows objects and other values, the
+/// output schema describes both.
 pub(super) fn legacy_output_schema(schema: &RawJson) -> Option<RawJson> {
     if says_object(schema) {
         return None;
@@ -50,7 +51,7 @@ pub(super) fn legacy_output_schema(schema: &RawJson) -> Option<RawJson> {
     Some(wrapped.into())
 }
 
-/// Whether the root says `"type": "object"`, found without building the schema.
+/// Whether the root has `"type": "object"`, found without building the schema.
 fn says_object(schema: &RawJson) -> bool {
     #[derive(serde::Deserialize)]
     struct Root<'a> {
@@ -70,11 +71,11 @@ fn may_be_object(schema: &Value) -> bool {
     }
 }
 
-/// Local references begin at the root, which is no longer where it was.
+/// Adjusts local references, which begin at the root, after the schema was moved below another root.
 fn move_references(schema: &mut Value, to: &str) {
     match schema {
         Value::Object(object) => {
-            // Within a schema with an identity of its own, references begin there.
+            // A schema with an `$id` of its own is the root of the references within it.
             if object.contains_key("$id") {
                 return;
             }

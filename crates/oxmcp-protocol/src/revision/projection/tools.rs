@@ -50,8 +50,9 @@ impl Project for CallToolResult {
     }
 }
 
-/// What a revision without structured content cannot be told in structure, it is told in words, if nothing else
-/// says it. Returns whether the content was wrapped in an object, since the revision has nothing else.
+/// Fits structured content to a revision. For revisions without structured content, it is added as text if
+/// there is no other content. Returns whether it was wrapped in an object, because the revision allows only
+/// objects.
 pub(super) fn structured_content(
     structured: &mut Option<Box<RawValue>>,
     content: &mut Vec<ContentBlock>,
@@ -153,7 +154,7 @@ mod tests {
         assert!(sent(result, Revision::V2025_06_18).ends_with(
             r#""structuredContent":{"result":[1]},"_meta":{"com.example/cost":3,"dev.oxmcp/wrapped":true}}"#
         ));
-        // The tool's own object is sent as it is.
+        // An object of the tool itself is sent unchanged.
         let own = CallToolResult::structured(&json!({"result": [1]})).unwrap();
         assert!(
             sent(own, Revision::V2025_06_18).ends_with(r#""structuredContent":{"result":[1]}}"#)

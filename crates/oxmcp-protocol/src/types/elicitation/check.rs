@@ -18,17 +18,17 @@ use crate::{
     values::json::JsonObject,
 };
 
-/// Whether what a user filled in is what the form asks for.
+/// Checks the content that a user filled in against the form. The `pattern` of a field is not checked.
 ///
 /// # Errors
-/// Says of each field that is wrong what would be right.
+/// If fields do not fit or are missing, with the expected value of each (of the first [`SHOWN`]).
 fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> {
     let fields: HashMap<&str, &PrimitiveSchema> = schema.properties.iter().collect();
     let wrong = content.iter().filter_map(|(name, value)| {
         let expected = match fields.get(&**name) {
             Some(field) if fits(field, value) => return None,
             Some(field) => expected(field),
-            // Forms do not forbid more than they ask for.
+            // Forms do not forbid additional fields.
             None if is_primitive(value) => return None,
             None => PRIMITIVE.into(),
         };
@@ -58,10 +58,10 @@ fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> {
 }
 
 impl ElicitSchema {
-    /// What is sent of what a user filled in: what was left out is what the form says stands there at first.
+    /// The content to send: the fields that a user filled in, and the defaults of the form for fields that were left out.
     ///
     /// # Errors
-    /// Says of each field that is wrong what would be right, or that the content is no object.
+    /// If fields do not fit or are missing, with the expected value of each, or if the content is not an object.
     #[expect(
         clippy::missing_panics_doc,
         reason = "it cannot happen, as the message says"
@@ -73,7 +73,7 @@ impl ElicitSchema {
                 "what was filled in must be an object, with a member for each field".into(),
             );
         };
-        // A member that is null is what many types make of a field that was left out.
+        // Many types serialize a field that was left out as null.
         object.retain(|_, value| !value.is_null());
         for (name, field) in &self.properties {
             if !object.contains_key(name)
@@ -98,7 +98,7 @@ fn default(field: &PrimitiveSchema) -> Option<Value> {
     }
 }
 
-/// A whole number is written as one.
+/// Converts a number to JSON. A whole number is written without a fraction.
 fn number(number: f64) -> Option<Number> {
     let text = number.to_string();
     serde_json::from_str(&text)
@@ -140,7 +140,7 @@ fn fits_number(field: &NumberSchema, value: &Value) -> bool {
 fn fits_choices(field: &MultiSelectSchema, value: &Value) -> bool {
     value.as_array().is_some_and(|values| {
         let count = values.len() as u64;
-        // A peer can make both lists long.
+        // A set, because a peer can make both lists long.
         let options: HashSet<&str> = field.options.values().collect();
         let is_option = |value: &Value| value.as_str().is_some_and(|it| options.contains(it));
         within(&count, field.min_items.as_ref(), field.max_items.as_ref())
@@ -211,7 +211,7 @@ mod tests {
         check(&form(), &content)
     }
 
-    /// With a walk over all options for each choice it would take minutes.
+    /// With a search through all options for each choice this test would take minutes.
     #[test]
     fn a_long_list_takes_no_longer_than_it_is() {
         let all: Vec<String> = (0..200_000).map(|it| format!("option-{it}")).collect();
@@ -309,7 +309,7 @@ mod tests {
                 .unwrap_err()
                 .contains("must be an object")
         );
-        // A default that the form itself does not allow is no answer.
+        // A default that the form itself does not allow is not filled in.
         let odd = ElicitSchema::new()
             .optional("n", NumberSchema::integer().with_default(2))
             .optional("x", NumberSchema::integer().with_default(0.5));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     proptest! {
-        /// A form is a JSON Schema: it accepts what such a schema accepts, and nothing else.
+        /// A form is a JSON Schema: it accepts exactly the content that the schema accepts.
         #[test]
         fn forms_accept_what_they_should(
             fields in collection::vec((fields(), any::<bool>()), 0..4),

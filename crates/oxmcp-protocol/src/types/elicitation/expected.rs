@@ -1,4 +1,4 @@
-//! Fields of a form and their formats, in words.
+//! Descriptions of the fields of a form in words, and validation of text formats.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
@@ -11,13 +11,13 @@ use crate::types::elicitation::{
     select::EnumOptions,
 };
 
-/// The first few say what kind of mistake it is.
+/// The maximum number of entries in an error message: the first few show the kind of the mistake.
 pub(crate) const SHOWN: usize = 10;
 
-/// What an answer can hold at all.
+/// The values that the content of an answer can hold.
 pub(crate) const PRIMITIVE: &str = "a string, a number, true or false, or a list of strings";
 
-/// What a field takes, for people and models to read.
+/// Describes the values that a field takes, for people and models.
 pub(crate) fn expected(field: &PrimitiveSchema) -> String {
     match field {
         PrimitiveSchema::String(field) => expected_text(field),
@@ -89,7 +89,7 @@ fn quoted(text: &str) -> String {
     cut(&format!("{text:?}"))
 }
 
-/// Texts of others can be of any length.
+/// Shortens a text of a peer, which can be of any length.
 fn cut(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
@@ -110,7 +110,7 @@ impl StringFormat {
         }
     }
 
-    /// What is expected of a text, for people to read. `None` where the format is not known.
+    /// Describes the expected text, for people. `None` if the format is unknown.
     pub(crate) fn expected(&self) -> Option<&'static str> {
         match self {
             Self::Email => Some("an e-mail address, such as name@example.com"),
@@ -122,7 +122,8 @@ impl StringFormat {
     }
 }
 
-/// [RFC 5321](https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2), and letters of all languages as in RFC 6531.
+/// Whether a text is an e-mail address of [RFC 5321](https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2), with letters of all
+/// languages as in RFC 6531.
 fn is_email(text: &str) -> bool {
     text.rsplit_once('@')
         .is_some_and(|(local, domain)| is_mailbox(local) && is_domain(domain))
@@ -161,7 +162,8 @@ fn is_domain(domain: &str) -> bool {
     })
 }
 
-/// [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986): a scheme, and characters that may stand in a URI.
+/// Whether a text is a URI of [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986): a scheme, and characters that are allowed in a
+/// URI.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -180,7 +182,7 @@ fn is_uri(text: &str) -> bool {
     is_scheme && rest.chars().all(may_stand) && rest.split('%').skip(1).all(is_escaped)
 }
 
-/// [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), `full-date`.
+/// Whether a text is a `full-date` of [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6).
 fn is_date(text: &[u8]) -> bool {
     let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text else {
         return false;
@@ -194,7 +196,7 @@ fn is_date(text: &[u8]) -> bool {
     (1..=days(u16::from(century) * 100 + u16::from(rest), month)).contains(&day)
 }
 
-/// How many days a month has. None, where there is no such month.
+/// The number of days of a month, or 0 if there is no such month.
 fn days(year: u16, month: u8) -> u8 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -207,7 +209,7 @@ fn days(year: u16, month: u8) -> u8 {
     }
 }
 
-/// The same, `date-time`.
+/// Whether a text is a `date-time` of RFC 3339.
 fn is_date_time(text: &[u8]) -> bool {
     let Some((date, [b'T' | b't', time @ ..])) = text.split_at_checked(10) else {
         return false;
@@ -246,7 +248,7 @@ fn is_at_most(tens: u8, ones: u8, limit: u8) -> bool {
     two(tens, ones).is_some_and(|number| number <= limit)
 }
 
-/// The number that two digits are.
+/// The value of two decimal digits.
 fn two(tens: u8, ones: u8) -> Option<u8> {
     let digit = |byte: u8| byte.is_ascii_digit().then(|| byte - b'0');
     Some(digit(tens)? * 10 + digit(ones)?)

@@ -1,12 +1,12 @@
-//! [Elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation): questions to the user.
+//! [Elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation): requests for input from the user.
 //!
 //! | | |
 //! |---|---|
-//! | `params` | the request, its result, and the notification that a URL was visited |
+//! | `params` | the request, its result, and the notification that an elicitation by URL is complete |
 //! | `schema` | the schema of a form |
-//! | `select` | its fields with choices |
-//! | `check` | answers held against a form |
-//! | `expected` | fields and formats in words |
+//! | `select` | the fields of a form with choices |
+//! | `check` | validation of an answer against its form |
+//! | `expected` | descriptions of fields and formats in words |
 
 pub(crate) mod check;
 pub(crate) mod expected;

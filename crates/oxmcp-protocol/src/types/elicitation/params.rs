@@ -1,4 +1,4 @@
-//! Elicitation requests and results: a server asks the user.
+//! Params and results of elicitation, by which a server requests input from the user.
 //!
 //! See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
 
@@ -17,28 +17,28 @@ use crate::{
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ElicitParams {
-    /// By a form.
+    /// Elicitation by a form.
     Form(ElicitFormParams),
-    /// By sending the user to a URL (2025-11-25 and later).
+    /// Elicitation by sending the user to a URL (2025-11-25 and later).
     Url(ElicitUrlParams),
-    /// In a way that this version of the crate does not know, as it came.
+    /// Elicitation of a mode that this version of the crate does not know, as received.
     Unknown(JsonObject),
 }
 
 impl ElicitParams {
-    /// Asks by a form.
+    /// Elicitation by a form.
     #[must_use]
     pub fn form(message: impl Into<String>, schema: ElicitSchema) -> Self {
         Self::Form(ElicitFormParams::new(message, schema))
     }
 
-    /// Asks by sending the user to a URL.
+    /// Elicitation by sending the user to a URL.
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::Url(ElicitUrlParams::new(message, url))
     }
 
-    /// What the user is told. Empty where the way of asking is not known.
+    /// The message for the user. Empty if the mode is unknown and the params have no `message`.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -69,25 +69,25 @@ tagged!(ElicitParams by "mode" or else "form" {
     "url" => Url,
 });
 
-/// Asks by a form.
+/// The params of an elicitation by a form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitFormParams {
-    /// What the user is told.
+    /// The message for the user.
     pub message: String,
     /// The fields of the form.
     pub requested_schema: ElicitSchema,
-    /// Asks for it to run as a task (2025-11-25 only).
+    /// The request to run the elicitation as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ElicitFormParams {
-    /// A message and a form.
+    /// An elicitation with a message and a form.
     #[must_use]
     pub fn new(message: impl Into<String>, requested_schema: ElicitSchema) -> Self {
         Self {
@@ -98,28 +98,28 @@ impl ElicitFormParams {
     }
 }
 
-/// Asks by sending the user to a URL (2025-11-25 and later).
+/// The params of an elicitation that sends the user to a URL (2025-11-25 and later).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "mode", rename = "url", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitUrlParams {
-    /// What the user is told, and why it is asked.
+    /// The message for the user, which explains why the visit is needed.
     pub message: String,
-    /// Where the user is sent.
+    /// The URL to which the user is sent.
     pub url: String,
-    /// What `notifications/elicitation/complete` refers to. 2025-11-25 needs it; no other revision has it.
+    /// The id to which `notifications/elicitation/complete` refers. 2025-11-25 requires it; no other revision has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
-    /// Asks for it to run as a task (2025-11-25 only).
+    /// The request to run the elicitation as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ElicitUrlParams {
-    /// A message and a URL.
+    /// An elicitation with a message and a URL.
     #[must_use]
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
@@ -129,35 +129,36 @@ impl ElicitUrlParams {
         }
     }
 
-    /// Checks that the URL is that of a page of the web, and shows whose. All other schemes make programs do things.
+    /// Checks that the URL is that of a web page with a visible host: user information, which could be taken for the host, is not
+    /// allowed. URLs of all other schemes can make programs act.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// If the URL is not allowed, with a description of the problem.
     pub fn check_url(&self) -> Result<(), String> {
         check_page(&self.url)
     }
 }
 
 setters!(ElicitUrlParams {
-    /// The same with an id.
+    /// Sets the id of the elicitation.
     with_elicitation_id => elicitation_id: String,
 });
 
-/// What the user did.
+/// The action of the user in response to an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ElicitAction {
-    /// Agreed, and filled in the form.
+    /// The user agreed, and filled in the form if there is one.
     Accept,
-    /// Said no.
+    /// The user declined.
     Decline,
-    /// Neither: closed the window, for example.
+    /// The user did neither, for example closed the window.
     Cancel,
 }
 
 impl ElicitAction {
-    /// What a model is told where the user did not agree to what `message` asked. `None` where the user did.
+    /// The text for a model if the user did not agree to the request with this `message`. `None` if the user agreed.
     #[must_use]
     pub fn refusal(self, message: &str) -> Option<String> {
         match self {
@@ -177,18 +178,19 @@ impl ElicitAction {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitResult {
-    /// What the user did.
+    /// The action of the user.
     pub action: ElicitAction,
-    /// What the user filled in: an object, where the action is [`Accept`](ElicitAction::Accept) and it was a form.
+    /// The content that the user filled in: an object, if the action is [`Accept`](ElicitAction::Accept) and the elicitation has a
+    /// form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }
 
 impl ElicitResult {
-    /// The user did this, and filled in nothing.
+    /// A result with an action and without content.
     #[must_use]
     pub fn new(action: ElicitAction) -> Self {
         Self {
@@ -198,10 +200,10 @@ impl ElicitResult {
         }
     }
 
-    /// The user agreed, and filled in the form.
+    /// The result of a user who agreed and filled in the form.
     ///
     /// # Errors
-    /// Where the content cannot be JSON, for example a map whose keys are no strings.
+    /// If the content cannot be serialized as JSON, for example a map whose keys are not strings.
     pub fn accept(content: &impl Serialize) -> serde_json::Result<Self> {
         Ok(Self {
             content: Some(to_raw_value(content)?),
@@ -209,10 +211,10 @@ impl ElicitResult {
         })
     }
 
-    /// What the user filled in, as a type.
+    /// Decodes the content that the user filled in.
     ///
     /// # Errors
-    /// Where it does not fit the type. What is missing reads as an object without members.
+    /// If the content does not fit the type. Absent content is read as an object without members.
     pub fn decode<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.content.as_deref().map_or("{}", RawValue::get))
     }
@@ -223,9 +225,9 @@ impl ElicitResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationCompleteParams {
-    /// The id of the elicitation that is done.
+    /// The id of the completed elicitation.
     pub elicitation_id: String,
-    /// What travels beside.
+    /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
     pub meta: Meta,
 }

@@ -1,4 +1,4 @@
-//! Schemas of forms: a small part of JSON Schema.
+//! Schemas of forms: a small subset of JSON Schema.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
@@ -49,7 +49,7 @@ impl ElicitSchema {
         }
     }
 
-    /// The same with one more field, which must be filled in.
+    /// Adds a field that must be filled in.
     #[must_use]
     pub fn required(mut self, name: impl Into<String>, schema: impl Into<PrimitiveSchema>) -> Self {
         let name = name.into();
@@ -60,7 +60,7 @@ impl ElicitSchema {
         self
     }
 
-    /// The same with one more field, which may be left empty.
+    /// Adds a field that may be left empty.
     #[must_use]
     pub fn optional(mut self, name: impl Into<String>, schema: impl Into<PrimitiveSchema>) -> Self {
         let name = name.into();
@@ -80,17 +80,17 @@ impl Default for ElicitSchema {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PrimitiveSchema {
-    /// Text.
+    /// A text.
     String(StringSchema),
     /// A number.
     Number(NumberSchema),
-    /// Yes or no.
+    /// A boolean: yes or no.
     Boolean(BooleanSchema),
-    /// One of several values.
+    /// A choice of one of several values.
     SingleSelect(SingleSelectSchema),
-    /// Some of several values (2025-11-25 and later).
+    /// A choice of several values (2025-11-25 and later).
     MultiSelect(MultiSelectSchema),
-    /// A field that this version of the crate does not know, as it came.
+    /// A field of a type that this version of the crate does not know, as received.
     Unknown(JsonObject),
 }
 
@@ -132,53 +132,53 @@ pub struct StringSchema {
     /// Its name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many characters it has at least.
+    /// The minimum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// How many characters it has at most.
+    /// The maximum number of characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// The regular expression that matches in it.
+    /// The regular expression that must match within the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// What kind of text it is.
+    /// The format of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<StringFormat>,
-    /// What stands there at first (2025-11-25 and later).
+    /// The default value (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
 setters!(StringSchema {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a least number of characters.
+    /// Sets the minimum number of characters.
     with_min_length => min_length: u64,
-    /// The same with a greatest number of characters.
+    /// Sets the maximum number of characters.
     with_max_length => max_length: u64,
-    /// The same with a regular expression.
+    /// Sets the regular expression.
     with_pattern => pattern: String,
-    /// The same with a format.
+    /// Sets the format.
     with_format => format: StringFormat,
-    /// The same with a default.
+    /// Sets the default value.
     with_default => default: String,
 });
 
 open_enum! {
-    /// What kind of text a field takes.
+    /// The format of the text in a field.
     pub enum StringFormat {
         /// An e-mail address.
         Email = "email",
         /// A URI.
         Uri = "uri",
-        /// A day: `2026-07-28`.
+        /// A date: `2026-07-28`.
         Date = "date",
-        /// A moment: `2026-07-28T12:00:00Z`.
+        /// A date and time: `2026-07-28T12:00:00Z`.
         DateTime = "date-time",
     }
 }
@@ -188,30 +188,30 @@ open_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct NumberSchema {
-    /// Whether it is whole.
+    /// Whether the number must be whole.
     #[serde(rename = "type")]
     pub kind: NumberKind,
     /// Its name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The least value.
+    /// The minimum value.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub minimum: Option<f64>,
-    /// The greatest value.
+    /// The maximum value.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         with = "optional_number"
     )]
     pub maximum: Option<f64>,
-    /// What stands there at first (2025-11-25 and later).
+    /// The default value (2025-11-25 and later).
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -232,27 +232,27 @@ impl NumberSchema {
 }
 
 setters!(NumberSchema {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a least value.
+    /// Sets the minimum value.
     with_minimum => minimum: f64,
-    /// The same with a greatest value.
+    /// Sets the maximum value.
     with_maximum => maximum: f64,
-    /// The same with a default.
+    /// Sets the default value.
     with_default => default: f64,
 });
 
-/// Whether a number is whole.
+/// Whether a number must be whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum NumberKind {
-    /// It need not be.
+    /// Any number.
     #[default]
     Number,
-    /// It is.
+    /// A whole number.
     Integer,
 }
 
@@ -264,20 +264,20 @@ pub struct BooleanSchema {
     /// Its name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What stands there at first.
+    /// The default value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
 }
 
 setters!(BooleanSchema {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a default.
+    /// Sets the default value.
     with_default => default: bool,
 });
 
@@ -301,7 +301,7 @@ impl<'de> Deserialize<'de> for PrimitiveSchema {
     }
 }
 
-/// What kind of field it is. Forms are small and rare: reading them twice costs nothing that matters.
+/// Reads a field by its kind. Forms are small and rare, so the cost of reading them twice is negligible.
 fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
     let text = value.to_string();
     let is_select = ["enum", "oneOf", "items"]

@@ -1,4 +1,4 @@
-//! Fields of a form that are a choice, in all the ways in which they were ever written.
+//! Choice fields of a form, in the encodings of all revisions.
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::values::open_enum::setters;
 
-/// A field for one of several values.
+/// A field for a choice of one of several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SingleSelectSchema {
     /// Its name, for people.
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the field.
     pub description: Option<String>,
-    /// The values.
+    /// The values to choose from.
     pub options: EnumOptions,
-    /// What is chosen at first (2025-11-25 and later).
+    /// The default value (2025-11-25 and later).
     pub default: Option<String>,
 }
 
 impl SingleSelectSchema {
-    /// A choice of one.
+    /// A choice of one of these values.
     #[must_use]
     pub fn new(options: EnumOptions) -> Self {
         Self {
@@ -33,34 +33,34 @@ impl SingleSelectSchema {
 }
 
 setters!(SingleSelectSchema {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a default.
+    /// Sets the default value.
     with_default => default: String,
 });
 
-/// A field for some of several values (2025-11-25 and later).
+/// A field for a choice of several values (2025-11-25 and later).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MultiSelectSchema {
     /// Its name, for people.
     pub title: Option<String>,
-    /// What it means.
+    /// The meaning of the field.
     pub description: Option<String>,
-    /// How many must be chosen at least.
+    /// The minimum number of choices.
     pub min_items: Option<u64>,
-    /// How many may be chosen at most.
+    /// The maximum number of choices.
     pub max_items: Option<u64>,
-    /// The values.
+    /// The values to choose from.
     pub options: EnumOptions,
-    /// What is chosen at first.
+    /// The default values.
     pub default: Option<Vec<String>>,
 }
 
 impl MultiSelectSchema {
-    /// A choice of some.
+    /// A choice of several of these values.
     #[must_use]
     pub fn new(options: EnumOptions) -> Self {
         Self {
@@ -71,15 +71,15 @@ impl MultiSelectSchema {
 }
 
 setters!(MultiSelectSchema {
-    /// The same with a name for people.
+    /// Sets the title, the name for people.
     with_title => title: String,
-    /// The same with a description.
+    /// Sets the description.
     with_description => description: String,
-    /// The same with a least number of choices.
+    /// Sets the minimum number of choices.
     with_min_items => min_items: u64,
-    /// The same with a greatest number of choices.
+    /// Sets the maximum number of choices.
     with_max_items => max_items: u64,
-    /// The same with a default.
+    /// Sets the default values.
     with_default => default: Vec<String>,
 });
 
@@ -91,7 +91,7 @@ pub enum EnumOptions {
     Untitled(Vec<String>),
     /// Values with titles (2025-11-25 and later).
     Titled(Vec<EnumOption>),
-    /// Values with titles, as they were written until 2025-06-18.
+    /// Values with titles, in the encoding of 2025-06-18 and earlier.
     Named {
         /// The values.
         values: Vec<String>,
@@ -145,7 +145,7 @@ pub struct EnumOption {
     /// The value.
     #[serde(rename = "const")]
     pub value: String,
-    /// What people see.
+    /// The title that users see.
     pub title: String,
 }
 
@@ -160,7 +160,7 @@ impl EnumOption {
     }
 }
 
-/// All forms that a choice takes on the wire.
+/// A choice field as it is encoded, with the members of all encodings.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Select {
@@ -196,11 +196,11 @@ struct Items {
     any_of: Option<Vec<EnumOption>>,
 }
 
-/// A field with choices.
+/// A choice field that was read.
 pub(crate) enum Choice {
-    /// Of one.
+    /// A choice of one value.
     Single(SingleSelectSchema),
-    /// Of several.
+    /// A choice of several values.
     Multi(MultiSelectSchema),
 }
 

@@ -1,8 +1,8 @@
-//! The grammar of schemas: what each keyword holds is a [`table`], and [`wellformed`] holds a value against it.
+//! The grammar of schemas: [`table`] defines the values of each keyword, and [`wellformed`] checks a value against it.
 //!
-//! The metaschemas of the dialects say the same as schemas. They are names here: a reference to one becomes a node that
-//! asks for the grammar, and so do references to its parts, and schemas that extend it. A table is a tenth of their size
-//! and needs no start, and its messages say more than those of a schema could.
+//! The metaschemas of the dialects express the same rules as schemas. Here they exist only by name: a reference to one
+//! becomes a node that checks the grammar, and so do references to its parts and schemas that extend it. A table is a
+//! tenth of their size and needs no initialization, and its messages are more specific than those of a schema.
 
 pub(crate) mod table;
 mod wellformed;

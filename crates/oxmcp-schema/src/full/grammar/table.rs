@@ -1,17 +1,17 @@
-//! Table of what each keyword of a schema holds, by dialect.
+//! Table of the values of each keyword, by dialect.
 
 use crate::full::dialect::Dialect::{
     self, Draft04, Draft06, Draft07, Draft201909, Draft202012 as Newest,
 };
 
-/// What a keyword holds.
+/// The form of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Anything,
     Text,
     /// The URI of a schema.
     Id,
-    /// A name that a fragment can refer to.
+    /// A name that fragments can refer to.
     Anchor,
     Flag,
     Number,
@@ -32,7 +32,7 @@ pub(crate) enum Shape {
     NamedFlags,
     Schema,
     SchemaOrFlag,
-    /// At least one.
+    /// An array of at least one schema.
     Schemas,
     SchemaOrSchemas,
     NamedSchemas,
@@ -46,7 +46,7 @@ pub(crate) const KINDS: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-/// Keywords that hold the same, and the first and the last dialect where they do.
+/// Keywords of the same form, with the first and the last dialect that has them in this form.
 type Row = (Dialect, Dialect, Shape, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -94,7 +94,8 @@ pub(super) const GRAMMAR: [Row; 41] = [
     (Draft201909, Newest, Shape::NamedSchemas, &["$defs", "dependentSchemas"]),
 ];
 
-/// What a keyword holds in a dialect, and its name. None for what is no keyword there: it may hold anything.
+/// The name of a keyword, and the form of its values in a dialect. `None` for names that are no keyword there:
+/// they may have any value.
 pub(in crate::full) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static str, Shape)> {
     GRAMMAR
         .iter()
@@ -105,7 +106,7 @@ pub(in crate::full) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static
         })
 }
 
-/// What a JSON Pointer into a dialect's metaschema names. Schemas are written that take such parts for their own.
+/// The form of the part of a dialect's metaschema at a JSON Pointer. Some schemas refer to such parts.
 pub(in crate::full) fn part(dialect: Dialect, pointer: &str) -> Option<Shape> {
     if pointer.is_empty() {
         return Some(Shape::Schema);
@@ -113,7 +114,7 @@ pub(in crate::full) fn part(dialect: Dialect, pointer: &str) -> Option<Shape> {
     if let Some(name) = pointer.strip_prefix("/properties/") {
         return keyword(dialect, name).map(|(_, shape)| shape);
     }
-    // The newer dialects have theirs elsewhere.
+    // The newer dialects have these definitions elsewhere.
     let name = pointer.strip_prefix("/definitions/");
     match name.filter(|_| dialect <= Draft07)? {
         "positiveInteger" | "positiveIntegerDefault0" if dialect == Draft04 => Some(Shape::Count),
@@ -140,7 +141,7 @@ pub(super) fn is_anchor(dialect: Dialect, text: &str) -> bool {
             .all(|it| it.is_ascii_alphanumeric() || rest.contains(it))
 }
 
-/// Whether a text can be the URI of a schema: it names no part of one.
+/// Whether a text can be the URI of a schema: it has no fragment, or an empty one.
 pub(super) fn is_id(text: &str) -> bool {
     text.split_once('#')
         .is_none_or(|(_, fragment)| fragment.is_empty())

@@ -1,4 +1,4 @@
-//! Tests that the grammar is that of the metaschemas, which another validator has.
+//! Tests that the grammar agrees with the metaschemas, which another validator provides.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -19,7 +19,7 @@ const DIALECTS: [Dialect; 5] = [
     Dialect::Draft202012,
 ];
 
-/// Schemas that refer to a metaschema: as it is, in part, and extended.
+/// Schemas that refer to a metaschema: to the whole, to a part, and as an extension.
 fn references(dialect: Dialect) -> Vec<Value> {
     let uri = dialect.uri();
     let mut all = vec![
@@ -100,7 +100,7 @@ fn scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A value that has something of this shape, or nothing of it.
+/// A value that may or may not have this form.
 fn value(shape: Shape, inner: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     let name = prop::sample::select(vec!["a", "b", "c", "type"]).prop_map(str::to_owned);
     let names = prop::collection::vec(name.clone(), 0..3)
@@ -154,7 +154,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Each keyword with each kind of value: chance does not hit every row of the table.
+/// Each keyword with each type of value: random tests do not hit every row of the table.
 #[test]
 fn each_keyword_holds_what_it_may() {
     let mut values = vec![
@@ -215,7 +215,7 @@ fn each_keyword_holds_what_it_may() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A schema is what the metaschemas say, which we do not have, and another validator has.
+    /// The metaschemas define what a schema is; another validator provides them.
     #[test]
     fn the_grammar_says_what_the_metaschemas_say(schema in schema()) {
         for dialect in DIALECTS {

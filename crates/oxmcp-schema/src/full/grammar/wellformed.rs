@@ -1,4 +1,4 @@
-//! Validation of a schema as a value: each keyword holds what it may.
+//! Validation of a schema as a value: the value of each keyword must have the form that its dialect requires.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What a value is held against: a shape, of the keyword that the value belongs to, if it does.
+/// The form that a value is checked against, with the keyword that has the value, if any.
 #[derive(Clone, Copy)]
 struct Slot<'v> {
     grammar: &'v Grammar,
@@ -80,7 +80,7 @@ impl<'v> Run<'v> {
         if grammar.dialect > Dialect::Draft04 {
             return accepts;
         }
-        // There, the one only says how the other is meant.
+        // In this dialect, the one keyword modifies the other.
         let pairs = [
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),
@@ -132,7 +132,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    /// A schema within a schema.
+    /// Checks a schema within a schema.
     fn schema<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
@@ -144,7 +144,7 @@ impl<'v> Run<'v> {
         if value.is_object() || value.is_boolean() && slot.grammar.dialect.has_boolean_schemas() {
             return self.node(id, here.at, out.within());
         }
-        // What may stand here besides is known by the keyword.
+        // The failure is reported for the keyword, which may allow other forms, too.
         let is_right = self.node(id, here.at, Out::NOTHING);
         self.fits(is_right, here, slot, out)
     }
@@ -167,7 +167,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    /// Items of which no two are the same.
+    /// Checks items of which no two may be equal.
     fn different<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
@@ -214,19 +214,20 @@ impl<'v> Run<'v> {
                 keyword: slot.keyword,
                 shape: slot.shape,
             };
-            // That it is another kind of value than what is meant, where it is one of several alternatives.
+            // It is reported for `type`, so that among several alternatives the value counts as one of
+            // another type.
             self.report(here, "type", Detail::Misfit(misfit), out);
         }
         is_right
     }
 }
 
-/// Whether an array of this shape may be empty.
+/// Whether an array of this form may be empty.
 fn may_be_empty(slot: Slot<'_>) -> bool {
     slot.shape == Shape::Names && slot.grammar.dialect > Dialect::Draft04
 }
 
-/// Whether a value is right by a shape that looks no further.
+/// Whether a value has a form that does not depend on nested values.
 fn is_right(here: Here<'_, '_, '_>, slot: Slot<'_>) -> bool {
     let value = here.at.value;
     match slot.shape {
@@ -249,7 +250,7 @@ fn is_right(here: Here<'_, '_, '_>, slot: Slot<'_>) -> bool {
     }
 }
 
-/// Whether a value is a number that compares like this with zero.
+/// Whether a value is a number whose comparison with zero is accepted.
 fn is_above(value: &Value, accepts: Accepts) -> bool {
     let zero = Number::from(0);
     let number = value.as_number();

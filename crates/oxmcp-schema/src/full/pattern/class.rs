@@ -2,22 +2,22 @@
 
 use unicode_general_category::get_general_category;
 
-/// A set of characters, or all but those.
+/// A set of characters, or its complement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Class {
     pub(super) is_negated: bool,
-    /// Whether upper and lower case are the same.
+    /// Whether upper and lower case are equal.
     pub(super) ignores_case: bool,
-    /// In their order, and none within or right beside another.
+    /// Sorted ranges, which neither overlap nor adjoin.
     ranges: Vec<(char, char)>,
-    /// Named sets, each once; true for all that are not in it.
+    /// Named sets without duplicates; `true` for the complement of the set.
     named: Vec<(Set, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     Range(char, char),
-    /// A named set; true for all that are not in it.
+    /// A named set; `true` for its complement.
     Named(Set, bool),
 }
 
@@ -33,12 +33,12 @@ pub(super) enum Set {
     Lowercase,
     Uppercase,
     WhiteSpace,
-    /// General categories whose short names begin like this.
+    /// General categories whose short names begin with this text.
     Category(&'static str),
 }
 
 impl Class {
-    /// The set of all that is in one of the items.
+    /// The set of the characters that are in at least one of the items.
     pub(super) fn of(items: &[Item]) -> Self {
         let mut class = Self::default();
         for item in items {
@@ -60,7 +60,8 @@ impl Class {
         class
     }
 
-    /// How many more steps than one it takes to look for a character: some where there are many named sets.
+    /// The number of additional steps for a lookup of a character: more than zero if there are many named
+    /// sets.
     pub(super) fn steps(&self) -> usize {
         self.named.len() / 4
     }
@@ -90,10 +91,10 @@ fn single(mut letters: impl Iterator<Item = char>) -> Option<char> {
 }
 
 impl Set {
-    /// The set that `\p{…}` names.
+    /// The set named by `\p{…}`.
     ///
     /// # Errors
-    /// Where there is none of this name here.
+    /// If no set of this name is supported.
     pub(super) fn property(name: &str) -> Result<Self, String> {
         let category = match name.split_once('=') {
             Some(("General_Category" | "gc", category)) => Some(category),
@@ -143,7 +144,7 @@ impl Set {
     }
 }
 
-/// The general categories, with all of one letter and `LC`, which are unions.
+/// The general categories, including those of a single letter and `LC`, which are unions.
 const CATEGORIES: [(&str, &str); 38] = [
     ("L", "Letter"),
     ("LC", "Cased_Letter"),

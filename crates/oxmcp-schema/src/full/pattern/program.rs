@@ -5,10 +5,10 @@ use crate::full::pattern::{
     syntax::{Assertion, Tree},
 };
 
-/// How many instructions a pattern may become: each step over a text may look at all of them.
+/// The maximum number of instructions of a pattern: each step over a text may visit all of them.
 const MAX_INSTRUCTIONS: usize = 20_000;
-/// How many parts of a pattern may be written, repetitions counted: what is empty becomes no instruction, and takes its time
-/// all the same.
+/// The maximum number of emitted parts of a pattern, with repetitions: empty parts produce no instruction, but take
+/// time to emit all the same.
 const MAX_PARTS: usize = 8 * MAX_INSTRUCTIONS;
 
 const MULTIPLY: &str = "it stands for too much: repetitions of repetitions multiply";
@@ -17,23 +17,23 @@ const MULTIPLY: &str = "it stands for too much: repetitions of repetitions multi
 pub(super) struct Program {
     pub(super) instructions: Vec<Instruction>,
     pub(super) classes: Vec<Class>,
-    /// How many parts were written, repetitions counted.
+    /// The number of emitted parts, with repetitions.
     pub(super) parts: usize,
 }
 
-/// Where an instruction goes on to another by itself, it is the next one.
+/// An instruction of a program. After an instruction without an explicit target, the next one follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
-    /// A character of this class, and then the next.
+    /// Consumes a character of this class.
     Class(usize),
     Assert(Assertion),
-    /// Goes on if what begins at the next instruction matches here, or does not. The rest is at `end`.
+    /// Continues at `end` if the instructions from the next one on match here or, with `is_negated`, do not match.
     Look {
         is_behind: bool,
         is_negated: bool,
         end: usize,
     },
-    /// Both ways.
+    /// Continues at both targets.
     Split(usize, usize),
     Jump(usize),
     Match,
@@ -71,7 +71,7 @@ impl Compiler {
         }
     }
 
-    /// Writes a part. What looks behind is read from the right to the left.
+    /// Emits a part. The parts of a look-behind are emitted in reverse order.
     fn emit(&mut self, tree: &Tree, is_backwards: bool) -> Result<(), String> {
         self.0.parts += 1;
         if self.0.parts > MAX_PARTS {
@@ -143,7 +143,7 @@ impl Compiler {
             let before = self.next();
             self.emit(what, is_backwards)?;
             if self.next() == before {
-                // Nothing, however often.
+                // Nothing, for any number of repetitions.
                 return Ok(());
             }
         }

@@ -1,4 +1,4 @@
-//! Search: a program run on a text, in all the states that it can be in at once, character by character.
+//! Search: execution of a program on a text, character by character, in all possible states at once.
 
 use crate::full::pattern::{
     class::{Class, Set},
@@ -6,7 +6,8 @@ use crate::full::pattern::{
     syntax::{self, Assertion},
 };
 
-/// How long a pattern may be, in bytes. Those of published schemas have some hundred; what it takes to match grows with it.
+/// The maximum length of a pattern in bytes. Published schemas have some hundred bytes at most; the time to match grows
+/// with the length.
 const MAX_LENGTH: usize = 16 << 10;
 
 /// A compiled pattern.
@@ -15,7 +16,7 @@ pub(in crate::full) struct Pattern(Program);
 
 impl Pattern {
     /// # Errors
-    /// Why the pattern cannot be used.
+    /// If the pattern is invalid or too large.
     pub(in crate::full) fn new(pattern: &str) -> Result<Self, String> {
         if pattern.len() > MAX_LENGTH {
             return Err(format!("it is longer than {MAX_LENGTH} bytes"));
@@ -24,7 +25,7 @@ impl Pattern {
         program::compile(&tree, classes).map(Self)
     }
 
-    /// How many bytes it takes, and was worth in time to make, roughly.
+    /// The approximate memory of the pattern in bytes, with an allowance for the time to compile it.
     pub(in crate::full) fn size(&self) -> usize {
         let Program {
             instructions,
@@ -34,8 +35,8 @@ impl Pattern {
         instructions.len() * size_of::<Instruction>() + parts
     }
 
-    /// Whether the pattern matches anywhere in the text. None where that takes more steps than there are; those that it
-    /// takes are taken away.
+    /// Whether the pattern matches anywhere in the text. `None` if the search takes more than `steps`; the steps that
+    /// it takes are subtracted.
     pub(in crate::full) fn matches(&self, text: &str, steps: &mut usize) -> Option<bool> {
         search(&self.0, text, steps)
     }
@@ -48,7 +49,7 @@ fn search(program: &Program, text: &str, steps: &mut usize) -> Option<bool> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// To the right; from each place anew where the match may begin anywhere.
+    /// To the right; if `anywhere` is set, the match may begin at any position.
     Onwards {
         anywhere: bool,
     },
@@ -60,10 +61,10 @@ struct Search<'a> {
     text: &'a str,
 }
 
-/// The instructions that wait for the next character: each once.
+/// The instructions that wait for the next character, without duplicates.
 struct Threads {
     waiting: Vec<usize>,
-    /// Whether an instruction has been reached at this place.
+    /// Whether each instruction was reached at this position.
     reached: Vec<bool>,
     touched: Vec<usize>,
 }
@@ -77,7 +78,7 @@ impl Threads {
         }
     }
 
-    /// True the first time.
+    /// Marks an instruction as reached. Returns `true` the first time.
     fn reach(&mut self, at: usize) -> bool {
         match self.reached.get_mut(at) {
             Some(reached) if !*reached => {
@@ -100,7 +101,7 @@ impl Threads {
 }
 
 impl Search<'_> {
-    /// Runs the program from one of its instructions, at a place in the text.
+    /// Runs the program from one of its instructions, at a position in the text.
     fn run(
         &self,
         start: usize,
@@ -157,7 +158,7 @@ impl Search<'_> {
         }
     }
 
-    /// Follows all ways from an instruction up to the next character. True where one is a match.
+    /// Follows all paths from an instruction up to the next character. Returns `true` if one of them is a match.
     fn follow(
         &self,
         start: usize,

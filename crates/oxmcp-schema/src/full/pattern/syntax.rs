@@ -1,16 +1,16 @@
-//! Parser from the text of a pattern to a tree.
+//! Parser of patterns, from text to a tree.
 //!
-//! The syntax is that of ECMAScript with the flag `u`, and as lenient as its older form where that is not ambiguous:
-//! braces that begin no quantifier stand for themselves, and so does escaped punctuation. Two habits of other languages
-//! are understood, since schemas are written in those as well: `\A` and `\z`, and flags in front, `(?i)`.
+//! The syntax is that of ECMAScript with the flag `u`, and as lenient as its older form if that is unambiguous: braces
+//! that begin no quantifier are literal characters, and so is escaped punctuation. Two features of other languages are
+//! accepted, since schemas use them as well: `\A` and `\z`, and leading flags, `(?i)`.
 
 use std::collections::HashMap;
 
 use crate::full::pattern::class::{Class, Item, Set};
 
-/// How deep groups may nest, for the sake of the stack.
+/// The maximum nesting depth of groups, which bounds the use of the stack.
 const MAX_DEPTH: usize = 100;
-/// How often something may be repeated at least.
+/// The maximum value of both bounds of a repetition.
 const MAX_REPETITIONS: u32 = 10_000;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Tree {
     Repeat {
         what: Box<Self>,
         least: u32,
-        /// None where there is no end.
+        /// `None` if there is no upper bound.
         most: Option<u32>,
     },
     Assert(Assertion),
@@ -43,7 +43,7 @@ pub(super) enum Assertion {
     NoBoundary,
 }
 
-/// The tree of a pattern, and its classes by their numbers.
+/// Parses a pattern to a tree, and returns its classes by their numbers.
 pub(super) fn parse(pattern: &str) -> Result<(Tree, Vec<Class>), String> {
     let mut parser = Parser {
         rest: pattern.chars(),
@@ -69,7 +69,7 @@ pub(super) struct Parser<'a> {
     pub(super) rest: std::str::Chars<'a>,
     depth: usize,
     flags: Flags,
-    /// Each class once, with its number.
+    /// The classes without duplicates, with their numbers.
     classes: HashMap<Class, usize>,
 }
 
@@ -90,7 +90,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// What stands before `end`, which is passed over.
+    /// Takes the text before `end`, and skips `end`.
     pub(super) fn until(&mut self, end: char) -> Result<String, String> {
         let (text, rest) = self
             .rest
@@ -183,7 +183,7 @@ impl Parser<'_> {
             _ => return Ok(term),
         };
         self.next();
-        // Whether it takes as much as it can or as little makes no difference to whether there is a match.
+        // Lazy quantifiers match the same texts as greedy ones.
         self.take("?");
         if matches!(self.peek(), Some('*' | '+')) {
             return Err("there are two quantifiers in a row".to_owned());
@@ -205,12 +205,13 @@ impl Parser<'_> {
         })
     }
 
-    /// The bounds of `{2}`, `{2,}` and `{2,3}`, read up to the closing brace. None where the brace begins no quantifier.
+    /// The bounds of `{2}`, `{2,}` and `{2,3}`, read through the closing brace. `None` if the brace begins no
+    /// quantifier.
     fn bounds(&mut self) -> Result<Option<(u32, Option<u32>)>, String> {
         let Some(rest) = self.rest.as_str().strip_prefix('{') else {
             return Ok(None);
         };
-        // Each brace is looked at up to the next alone: there may be nothing else in the pattern.
+        // Only digits and commas are searched, so that patterns with many braces take no quadratic time.
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != ',');
         let Some((inner, true)) = end.and_then(|end| {
             let (inner, rest) = rest.split_at_checked(end)?;
@@ -281,7 +282,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// The flags of `(?i:…)` and `(?i)`, or none. True where the parenthesis closes behind them.
+    /// Reads the flags of `(?i:…)` and `(?i)`, if there are any. Returns `true` if the parenthesis closes after them.
     fn group_flags(&mut self) -> Result<bool, String> {
         let mut value = true;
         loop {
@@ -298,7 +299,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A class in brackets, behind the first.
+    /// Reads a class in brackets, after the opening bracket.
     fn class(&mut self) -> Result<Class, String> {
         let is_negated = self.take("^");
         let mut items = Vec::new();
@@ -314,7 +315,7 @@ impl Parser<'_> {
                         Item::Range(..) => {
                             return Err(format!("the range from {first:?} is the wrong way round"));
                         }
-                        // A hyphen before a set stands for itself.
+                        // A hyphen before a set is a literal character.
                         set @ Item::Named(..) => {
                             items.extend([Item::Range('-', '-'), set]);
                             Item::Range(first, first)
@@ -330,7 +331,7 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    /// A character, as a range of one, or a set.
+    /// Reads a character, as a range of one, or a set.
     fn class_atom(&mut self) -> Result<Item, String> {
         match self.next() {
             None => Err("a \"]\" is missing".to_owned()),
@@ -344,7 +345,7 @@ impl Parser<'_> {
     }
 }
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Escape {
     Char(char),
     Set(Item),
@@ -352,7 +353,7 @@ pub(super) enum Escape {
 }
 
 impl Parser<'_> {
-    /// What stands behind a backslash.
+    /// Reads an escape, after the backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, String> {
         let c = self.next().ok_or("a backslash stands at the end")?;
         Ok(match c {
@@ -390,7 +391,7 @@ impl Parser<'_> {
             let name = self.until('}')?;
             return Set::property(&name);
         }
-        // Other languages have the short form, and ECMAScript nothing else in its place.
+        // Other languages have the short form, and ECMAScript gives it no other meaning.
         let name = self.next().ok_or("a property is missing behind \"\\p\"")?;
         Set::property(&name.to_string())
     }
@@ -414,7 +415,7 @@ impl Parser<'_> {
         code.ok_or_else(|| format!("{digits} hexadecimal digits are missing"))
     }
 
-    /// `\u0041`, `\u{1F600}`, and the two halves of a pair.
+    /// Reads `\u0041`, `\u{1F600}`, or a surrogate pair.
     fn unicode(&mut self) -> Result<char, String> {
         if self.take("{") {
             let text = self.until('}')?;

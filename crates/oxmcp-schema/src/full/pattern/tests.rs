@@ -1,4 +1,4 @@
-//! Tests that patterns match what they match elsewhere.
+//! Tests that patterns match the same texts as in other engines.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -100,7 +100,7 @@ fn what_cannot_be_used_is_told_why() {
     assert!(Pattern::new(&"(".repeat(100_000)).is_err());
 }
 
-/// These take other engines longer than anybody waits.
+/// Patterns that take other engines practically forever.
 #[test]
 fn the_time_is_bounded() {
     let text = "a".repeat(10_000) + "!";
@@ -112,7 +112,7 @@ fn the_time_is_bounded() {
     assert_eq!(quadratic.matches(&text, &mut steps), None);
 }
 
-/// Only with ASCII: what a word is differs beyond it.
+/// Only with ASCII: the definitions of word characters differ beyond it.
 fn pattern() -> impl Strategy<Value = String> {
     let atom = prop::sample::select(vec![
         "a", "b", "-", ".", "[ab]", "[^a]", "\\w", "\\b", "^", "$", "", "\\n",
@@ -146,7 +146,7 @@ proptest! {
     }
 }
 
-/// What is looked at for each of many parts would be seen.
+/// Work that is repeated for each of many parts would be noticeably slow.
 #[test]
 fn a_long_pattern_is_read_once() {
     assert!(
@@ -154,7 +154,7 @@ fn a_long_pattern_is_read_once() {
             .unwrap_err()
             .contains("longer")
     );
-    // A brace that is closed nowhere, or only at the very end.
+    // A brace that is never closed, or only at the very end.
     for end in ["", "}"] {
         let braces = "{".repeat(1_000) + end;
         assert!(matches(&braces, &braces));
@@ -163,20 +163,20 @@ fn a_long_pattern_is_read_once() {
     let all: String = ('\u{4e00}'..).take(5_000).collect();
     let pattern = Pattern::new(&format!("^{all}$")).unwrap();
     assert_eq!(pattern.matches(&all, &mut 1_000_000), Some(true));
-    // Empty parts become nothing, and are written all the same.
+    // Empty parts produce no instruction, but count as emitted.
     let empty = format!("(a{}){{9999}}", "()".repeat(8_000));
     assert!(Pattern::new(&empty).unwrap_err().contains("multiply"));
 }
 
 #[test]
 fn a_class_holds_what_its_items_hold() {
-    // Ranges within others, beside others, and apart.
+    // Ranges that are nested, adjacent, and apart.
     let class = "^[c-fa-bx\\d0-4e-gm-m\\w\\p{Lu}\\P{L}\\w]$";
     for c in ["a", "b", "g", "m", "x", "3", "_", "Ä", "!"] {
         assert!(matches(class, c), "{c}");
     }
     assert!(!matches(class, "ä") && !matches("^[c-fa-bx]$", "g"));
-    // A class of thousands of ranges costs no more for each character than another.
+    // A class of thousands of ranges takes no more time for each character than another.
     let ranges: String = ('\u{4e00}'..).step_by(2).take(5_000).collect();
     let class = Pattern::new(&format!("^[{ranges}]*$")).unwrap();
     let last = ranges.chars().last().unwrap().to_string();

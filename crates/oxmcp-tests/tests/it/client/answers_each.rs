@@ -1,4 +1,4 @@
-//! A scripted transport on which each request is answered by itself, as over HTTP.
+//! A scripted transport on which each request is answered separately, as over HTTP.
 
 use oxmcp::{
     Client, ClientSession, Error, Limits, RequestId, Result,
@@ -8,7 +8,7 @@ use oxmcp::{
 use serde_json::Value;
 use tokio::{select, sync::mpsc, task::JoinHandle};
 
-/// The way to the server.
+/// A transport that answers each request separately.
 pub(crate) struct Separately {
     transport: InMemory,
     failures: Option<mpsc::Receiver<(RequestId, Error)>>,
@@ -16,20 +16,20 @@ pub(crate) struct Separately {
     identity: Option<&'static str>,
 }
 
-/// What a test does to it.
+/// The test's control of a [`Separately`].
 pub(crate) struct Way {
     failures: mpsc::Sender<(RequestId, Error)>,
     pub(crate) mirror: Mirror,
 }
 
 impl Way {
-    /// A request gets no answer.
+    /// Fails a request with an error instead of an answer.
     pub(crate) async fn fail(&self, request: &Value, error: Error) {
         let id = RequestId::Number(request["id"].as_i64().unwrap());
         self.failures.send((id, error)).await.unwrap();
     }
 
-    /// The headers of a message, by name.
+    /// The mirrored headers of a message, by name.
     pub(crate) fn headers(&self, message: &Value) -> Result<Value> {
         let headers = self.mirror.headers(message.to_string().as_bytes())?;
         let count = headers.len();
@@ -81,7 +81,7 @@ impl ReadHalf for Reader {
     }
 }
 
-/// A client that connects, and has got no answer yet.
+/// A client that is connecting, and has received no answer yet.
 pub(crate) async fn connecting(
     client: Client,
     identity: Option<&'static str>,

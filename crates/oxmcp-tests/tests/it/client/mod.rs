@@ -1,5 +1,4 @@
-//! Clients against servers that follow a script: connecting, calls, questions, subscriptions,
-//! cache.
+//! Clients against scripted servers: connecting, calls, questions, subscriptions, cache.
 
 mod answers_each;
 mod cache;
@@ -20,7 +19,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::{select, task::JoinHandle, time::timeout};
 
-/// A client that connects to a server by script, which has not answered yet.
+/// A client that connects to a scripted server, which has not answered yet.
 async fn connecting(client: Client) -> (ScriptedPeer, JoinHandle<Result<ClientSession>>) {
     let (peer, transport) = ScriptedPeer::new().await;
     let connecting = tokio::spawn(async move { client.connect(transport).await });
@@ -31,16 +30,16 @@ pub(crate) fn client() -> Client {
     Client::new("tester", "1.0.0")
 }
 
-/// The next message, which must be of this method.
+/// The next message, which must have this method.
 pub(crate) async fn expect(peer: &mut ScriptedPeer, method: &str) -> Value {
     let message = soon(method, peer.receive()).await.unwrap();
     assert_eq!(message["method"], method, "{message}");
     message
 }
 
-/// Waits for what must come. What never comes must not hang the test.
+/// Waits for an event that must come. A missing event must not hang the test.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    // Longer than anything waits.
+    // Longer than any timeout of the tests.
     let patience = Duration::from_secs(1_000_000);
     let came = timeout(patience, future).await;
     came.unwrap_or_else(|_| panic!("no {what} came"))
@@ -60,28 +59,28 @@ fn method_not_found() -> Value {
     json!({"code": -32601, "message": "Method not found"})
 }
 
-/// What servers by script can do: all that there are lists of.
+/// The capabilities of scripted servers: those of all listings.
 fn capabilities() -> Value {
     json!({"tools": {}, "prompts": {}, "resources": {}})
 }
 
-/// What `server/discover` is answered with.
+/// The result of `server/discover`.
 fn discovered(versions: &[&str]) -> Value {
     json!({"resultType": "complete", "supportedVersions": versions, "capabilities": capabilities()})
 }
 
-/// What `initialize` is answered with.
+/// The result of `initialize`.
 fn initialized(version: &str) -> Value {
     json!({"protocolVersion": version, "capabilities": capabilities(), "serverInfo": {"name": "scripted", "version": "1"}})
 }
 
-/// A session with a server by script, which everything is still to be asked of.
+/// A session with a scripted server, before any request.
 async fn session(revision: Revision) -> (ScriptedPeer, ClientSession) {
     let (peer, session, _) = session_of(client(), revision).await;
     (peer, session)
 }
 
-/// The same of a client of one's own. Also returns what it said that it can do.
+/// A session of this client with a scripted server. Also returns the client's declared capabilities.
 pub(crate) async fn session_of(
     client: Client,
     revision: Revision,
@@ -100,7 +99,7 @@ pub(crate) async fn session_of(
     (peer, connecting.await.unwrap().unwrap(), declared)
 }
 
-/// What a client may speak that asks a server of this revision what it is: one that may speak a single modern revision asks nothing.
+/// The revisions of a client that probes a server of this revision. A client with a single modern revision does not probe.
 pub(crate) fn asking(revision: Revision) -> Vec<Revision> {
     if revision.is_modern() {
         vec![Revision::V2025_11_25, revision]
@@ -111,12 +110,12 @@ pub(crate) fn asking(revision: Revision) -> Vec<Revision> {
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What `tools/call` is answered with at last.
+/// The final result of `tools/call`.
 fn done() -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": "done"}]})
 }
 
-/// What it is answered with before.
+/// The intermediate result of `tools/call`, with questions.
 #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn asks(inputs: Value) -> Value {
     json!({"resultType": "input_required", "inputRequests": inputs, "requestState": "the state"})
@@ -126,8 +125,8 @@ fn calling(session: &ClientSession) -> JoinHandle<Result<CallToolResult>> {
     tokio::spawn(session.call_tool("t", json!({"a": 1})).into_future())
 }
 
-/// Asks a client as its revision has it: by a request, or within the result of a call. Returns the answer as a response
-/// has it: `result` or `error`.
+/// Asks a client a question in the way of its revision: by a request, or within the result of a call. Returns the client's answer
+/// in the form of a response: `result` or `error`.
 pub(crate) async fn ask(
     (peer, session): (&mut ScriptedPeer, &ClientSession),
     method: &str,

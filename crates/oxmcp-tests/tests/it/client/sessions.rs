@@ -1,4 +1,4 @@
-//! Many sessions of one client, and the notifications that servers send them.
+//! Many sessions of one client, and the notifications that servers send to them.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,7 @@ async fn h2_h8_one_client_has_many_sessions() {
         .map(|session| session.revision())
         .collect();
     assert_eq!(revisions, Revision::ALL);
-    // The client itself was not pinned by it.
+    // The client itself is not pinned to a revision.
     assert_eq!(
         testing::connect(&calculator())
             .client(&client)
@@ -193,7 +193,7 @@ async fn h3_a_handler_may_use_the_session_it_is_given() {
         .revision(Revision::V2025_11_25)
         .await
         .unwrap();
-    // So that the server knows that the client is ready.
+    // After the ping, the server knows that the client is ready.
     session.ping().await.unwrap();
     server.add_tools([idle("more")]).unwrap();
     assert_eq!(heard.recv().await.unwrap(), 2);

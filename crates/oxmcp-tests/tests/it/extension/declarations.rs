@@ -1,4 +1,4 @@
-//! Declarations of both sides, and what depends on them.
+//! Declarations of extensions by both sides, and their effects.
 
 use oxmcp::{RequestContext, Revision, Tool, protocol::Meta};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn both_sides_declare_the_extension_in_every_revision() {
             "{revision}"
         );
     }
-    // Nothing is declared by default.
+    // No extension is declared by default.
     let session = connect(
         &Server::new("s", "1"),
         &Client::new("c", "1"),
@@ -66,7 +66,7 @@ async fn a_peer_that_does_not_declare_a_required_extension_is_refused() {
         );
     }
 
-    // Modern clients declare with each request: what one says means nothing for the next.
+    // Modern clients declare their capabilities with each request: one declaration does not count for the next request.
     let mut peer = script(&server).await;
     let mut declaring = modern(1, Add::NAME, json!({"hours": 1}));
     declaring["params"]["_meta"][Meta::CLIENT_CAPABILITIES] = json!({"extensions": {ID: {}}});

@@ -1,4 +1,4 @@
-//! Middleware that extensions bring along.
+//! Middleware of extensions.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::extension::*;
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A layer that writes down its name and the method that passes it.
+/// A layer that records its name and the method of each message.
 fn noting(seen: &Seen, name: &'static str) -> impl MiddlewareLayer {
     let seen = Arc::clone(seen);
     middleware::from_fn(move |request: Request, next: Next| {
@@ -52,7 +52,7 @@ async fn an_extension_that_is_refused_adds_nothing() {
     let seen = Seen::default();
     let server = server(clock());
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;
-    // It was added before, under the same identifier.
+    // The extension was added before, under the same identifier.
     let again = clock()
         .method::<Add, _>(.., async |now: Hours| now)
         .layer(noting(&seen, "refused"));

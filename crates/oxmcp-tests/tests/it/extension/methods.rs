@@ -103,7 +103,7 @@ async fn errors_of_extensions_are_those_of_the_protocol() {
             );
         }
     }
-    // Params that are no object are none of any revision.
+    // Params that are not an object are invalid in every revision.
     let server = server(clock().method::<Add, _>(.., async |now: Hours| now));
     let mut peer = script(&server).await;
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_method_exists_in_its_revisions_only() {
     let old = ..Revision::V2025_06_18;
     let server = Server::new("s", "1")
         .extension(clock().method::<Add, _>(new, |_: Hours| async { hours(2) }))
-        // Another extension may have the name in other revisions.
+        // Another extension may have the same method in other revisions.
         .extension(
             Extension::new("com.example/old").method::<Add, _>(old, |_: Hours| async { hours(1) }),
         );
@@ -172,7 +172,7 @@ async fn nothing_is_sent_where_the_revision_or_the_server_lacks_it() {
         let session = connect(&knows_nothing, &calls(), revision).await;
         let error = session.request::<Add>(hours(1)).await.unwrap_err();
         assert!(error.is_unsupported(), "{error}");
-        // Where no extension says anything of it, the server has the last word.
+        // If no extension of the client declares the method, the server decides.
         let session = connect(&knows_nothing, &Client::new("c", "1"), revision).await;
         let error = session.request::<Add>(hours(1)).await.unwrap_err();
         assert_eq!(error.code(), oxmcp::ErrorCode::METHOD_NOT_FOUND, "{error}");
@@ -197,7 +197,7 @@ async fn servers_ask_clients_in_legacy_sessions() {
         let session = connect(&server, &client, revision).await;
         let doubled: u32 = session.call_tool("ask", ()).structured().await.unwrap();
         assert_eq!(doubled, 6, "{revision}");
-        // Who has not declared the extension is not asked.
+        // A client that has not declared the extension is not asked.
         let session = connect(&server, &Client::new("c", "1"), revision).await;
         let refused = session.call_tool("ask", ()).await.unwrap_err();
         assert!(refused.message().contains(ID), "{refused}");

@@ -22,7 +22,7 @@ use oxmcp::{
     testing,
 };
 
-/// The extension of these tests.
+/// The identifier of the extension that these tests use.
 const ID: &str = "com.example/clock";
 
 /// `com.example/clock/add`: adds hours to a time.
@@ -41,7 +41,7 @@ impl Method for Add {
     type Result = Hours;
 }
 
-/// `notifications/com.example/clock/struck`: it has struck so many hours.
+/// `notifications/com.example/clock/struck`: the number of hours that the clock has struck.
 struct Struck;
 
 impl Notification for Struck {
@@ -57,7 +57,7 @@ fn hours(hours: u32) -> Hours {
     Hours { hours }
 }
 
-/// A server with the extension, and nothing else.
+/// A server with the extension and no features.
 fn server(clock: Extension) -> Server {
     Server::new("clock", "1.0.0").extension(clock)
 }

@@ -14,7 +14,7 @@ use crate::support::{LEGACY, modern, script};
 
 type Heard = Arc<Mutex<Vec<u32>>>;
 
-/// An extension that keeps what it hears, and who says it.
+/// An extension that records the hours of the notifications that it receives.
 fn hears(heard: &Heard) -> Extension {
     let heard = Arc::clone(heard);
     clock().notification::<Struck, _>(.., move |Hours { hours }: Hours| {
@@ -105,7 +105,7 @@ async fn a_server_knows_the_sender_of_a_notification() {
             [format!("{revision} Some(\"wearer\")")]
         );
     }
-    // A modern client need not say it.
+    // A modern client need not declare the extension in a notification.
     let heard = Heard::default();
     let mut peer = script(&server(hears(&heard))).await;
     let bare = json!({"jsonrpc": "2.0", "method": Struck::NAME, "params": {"hours": 3}});
@@ -174,7 +174,7 @@ async fn notifications_of_a_call_reach_the_client_before_its_answer() {
             "{revision}"
         );
     }
-    // On the wire, without a client of ours.
+    // On the wire, with a scripted client.
     let mut peer = script(&server).await;
     let mut call = modern(1, "tools/call", json!({"name": "strike"}));
     call["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
@@ -278,7 +278,7 @@ async fn a_client_need_not_declare_an_extension_to_be_notified() {
                 assert_eq!(peer.receive().await.unwrap()["params"]["hours"], 2);
                 crate::support::request(1, "tools/call", call)
             };
-            // Before 2026-07-28 there is no way to declare one.
+            // Before 2026-07-28 a call cannot declare an extension.
             let refused = requires && revision.is_modern();
             let mut answer = peer.ask(call).await.unwrap();
             assert_eq!(answer["method"] == Struck::NAME, !refused, "{revision}");

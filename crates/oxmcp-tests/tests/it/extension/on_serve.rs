@@ -1,4 +1,4 @@
-//! Hooks of extensions for the beginning of serving.
+//! Hooks of extensions that run when serving begins.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use tower::ServiceExt;
 
 use crate::support::{modern, script};
 
-/// A server with an extension that counts how often it begins to serve.
+/// A server with an extension that counts how often serving begins.
 fn counting() -> (Server, Arc<AtomicUsize>) {
     let begun = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&begun);

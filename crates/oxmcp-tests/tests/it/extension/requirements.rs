@@ -33,7 +33,7 @@ async fn a_server_without_a_required_extension_is_refused_with_both_names() {
         problem_of(&bare).await,
         "the extension com.example/clock requires the extension com.example/other, which was not added"
     );
-    // The order in which they are added means nothing, and two may require each other.
+    // The order in which extensions are added does not matter, and two extensions may require each other.
     let after = server(clock().requires(OTHER)).extension(other());
     assert_eq!(problem_of(&after).await, "");
     let both = server(clock().requires(OTHER)).extension(other().requires(ID));
@@ -51,7 +51,7 @@ async fn a_server_without_a_required_capability_is_refused() {
     }
     let equipped = server(clock().requires_capability("tools.listChanged")).tool(idle("t"));
     assert_eq!(problem_of(&equipped).await, "");
-    // What is declared as false is not there.
+    // A capability that is declared as `false` is missing.
     assert!(
         !problem_of(&equipped.without_list_changes())
             .await

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::extension::*;
 
-/// `tools/call` whose result may be a ticket.
+/// `tools/call` with a result that may be a ticket.
 struct CallOrTicket;
 
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -49,7 +49,7 @@ async fn a_result_type_is_sent_only_to_clients_that_declare_it() {
         .await
         .unwrap();
     assert!(matches!(ticket, Ticket::Ticket { number: 7 }), "{ticket:?}");
-    // Neither without the extension, nor where the method's result cannot be read from it.
+    // A ticket is an error for a method whose result cannot be read from it, and without the extension.
     session.call_tool("t", ()).await.unwrap_err();
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;
     let unknown = session

@@ -1,4 +1,4 @@
-//! Revisions of an extension, and extensions that a revision of the protocol has taken over.
+//! Revisions of an extension, and extensions that a revision of the protocol has adopted.
 
 use oxmcp::{
     Revision,
@@ -35,7 +35,7 @@ async fn a_peer_of_an_unknown_revision_counts_as_one_that_declares_nothing() {
             .revision("2")
             .accepts_revision(|it| matches!(it, None | Some("2"))),
     );
-    // Settings may have members that this side does not know.
+    // Settings may have unknown members.
     for (settings, expected) in [
         (json!({}), [true, false, true]),
         (json!({"hands": 2}), [true, false, true]),
@@ -64,11 +64,11 @@ async fn the_revision_is_declared_in_the_settings() {
         json!({ID: {"alarms": true, "revision": "2"}})
     );
     session.request::<Add>(hours(1)).await.unwrap();
-    // A client of the first one finds a server that does not have its extension, and is told so before anything is sent.
+    // A client of the first revision finds that the server lacks its extension, and fails before anything is sent.
     let session = connect(&server, &client(calls()), Revision::LATEST).await;
     let refused = session.request::<Add>(hours(1)).await.unwrap_err();
     assert!(refused.is_unsupported(), "{refused}");
-    // A client that calls nevertheless is told which revision it needs.
+    // A client that sends the request nevertheless gets an error with the revision that it needs.
     let session = connect(&server, &client(clock()), Revision::LATEST).await;
     let refused = session.request::<Add>(hours(1)).await.unwrap_err();
     let data: Value = serde_json::from_str(refused.data().unwrap().get()).unwrap();
@@ -78,8 +78,8 @@ async fn the_revision_is_declared_in_the_settings() {
     );
 }
 
-/// An extension up to 2025-11-25, whose method is the protocol's own from 2026-07-28 on: with such a row the tables of both
-/// eras meet under one name.
+/// An extension up to 2025-11-25 whose method belongs to the protocol from 2026-07-28 on: with such a row the tables of both eras
+/// have the same name.
 #[tokio::test]
 async fn an_extension_ends_where_the_protocol_takes_over() {
     const OURS: &str = "as an extension";

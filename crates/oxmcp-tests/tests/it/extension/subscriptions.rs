@@ -254,7 +254,7 @@ async fn a_subscription_that_is_not_read_is_ended_and_delays_no_other() {
         "{end}"
     );
     assert!(heard < 1_000);
-    // The session goes on, and its place is free.
+    // The session continues, and the place of the subscription is free again.
     assert_eq!(
         listen(&mut peer, 2, json!({KEY: true})).await,
         json!({KEY: true})

@@ -1,4 +1,4 @@
-//! Layers of tools: other answers, and calls that go on when they were answered.
+//! Layers of tools: other results, and calls that continue after they were answered.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ struct Confirm {
     sure: bool,
 }
 
-/// What detached work says and asks, in order. Each question is answered with yes.
+/// The progress and the questions of detached work, in order. Each question is accepted.
 struct Work(mpsc::Sender<String>);
 
 impl DetachedWork for Work {
@@ -38,7 +38,7 @@ impl DetachedWork for Work {
     }
 }
 
-/// A layer that answers "later" and hands on what the call says from then on.
+/// A layer that answers "later", and reports the call's progress, questions and result from then on.
 fn detaching(
     said: mpsc::Sender<String>,
     cancel: CancellationToken,
@@ -116,7 +116,7 @@ async fn a_layer_answers_with_a_result_of_an_extension_where_it_is_declared() {
             .contains("receipt"),
         "{misuse}"
     );
-    // Older revisions have no types of results.
+    // Older revisions have no result types.
     let session = connect(&server, &client(clock()), Revision::LATEST_LEGACY).await;
     let refused = session.call_tool("t", ()).await.unwrap_err();
     assert!(refused.message().contains("2026-07-28"), "{refused}");
@@ -238,7 +238,7 @@ async fn a_detached_call_says_and_asks_elsewhere() {
         });
         let server =
             Server::new("s", "1").tool(tool.layer(detaching(said, CancellationToken::new())));
-        // The client can be asked, and never is.
+        // The client has a handler for questions, which is never called.
         let asked = client(clock()).on_elicit(async |_: oxmcp::protocol::ElicitFormParams| {
             oxmcp::protocol::ElicitResult::new(oxmcp::protocol::ElicitAction::Decline)
         });
@@ -289,7 +289,7 @@ async fn a_call_that_has_asked_its_client_is_not_detached() {
     let (said, mut heard) = mpsc::channel(16);
     let tool = Tool::new("t", "A tool", async |cx: RequestContext| {
         let asked = cx.ask("sure", "Go on?").await;
-        // Long enough for the layer to lose its patience.
+        // Long enough for the layer to try to detach the call.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }

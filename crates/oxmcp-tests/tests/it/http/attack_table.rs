@@ -1,11 +1,11 @@
-//! The table of attacks: over which mounts each test runs.
+//! Table of attacks, with the mounts over which each test runs.
 
 use crate::http::mounts::Mount;
 
-/// Tests with one answer to the question of mounts.
+/// Tests that run over the same mounts.
 pub(crate) struct Row {
     pub(crate) mounts: &'static [Mount],
-    /// Why the others cannot exist.
+    /// The reason why the other mounts are impossible.
     pub(crate) why: &'static str,
     pub(crate) tests: &'static [&'static str],
 }

@@ -74,7 +74,7 @@ fn endpoint(store: &Arc<Flaky>) -> StreamableHttp {
     StreamableHttp::from(calculator()).session_store(Arc::clone(store))
 }
 
-/// The status of a check, and what it says.
+/// The status and the body of a check.
 async fn check(check: &HealthCheck) -> (StatusCode, Value) {
     let response = check
         .clone()
@@ -85,7 +85,7 @@ async fn check(check: &HealthCheck) -> (StatusCode, Value) {
     (response.status(), json(response).await)
 }
 
-/// What it says later, when the stores were asked again.
+/// The result of a later check, after the stores were asked again.
 async fn check_later(readiness: &HealthCheck) -> (StatusCode, Value) {
     for _ in 0..2 {
         advance(Duration::from_secs(1)).await;
@@ -120,7 +120,7 @@ async fn an_endpoint_is_ready_once_its_stores_have_answered_and_until_it_drains(
         advance(Duration::from_secs(1)).await;
         let is_ready = (StatusCode::OK, said("ready", "up"));
         assert_eq!(check(&readiness).await, is_ready);
-        // Once it was there it may be away.
+        // A store that was up once may be down.
         store.fails.store(true, Ordering::Relaxed);
         let status = if is_strict {
             UNAVAILABLE
@@ -131,7 +131,7 @@ async fn an_endpoint_is_ready_once_its_stores_have_answered_and_until_it_drains(
         assert_eq!(check_later(&readiness).await, degraded);
         store.fails.store(false, Ordering::Relaxed);
         assert_eq!(check_later(&readiness).await, is_ready);
-        // It goes on to serve.
+        // The endpoint still serves requests.
         endpoint.announce_close();
         let draining = (UNAVAILABLE, said("draining", "up"));
         assert_eq!(check(&readiness).await, draining);
@@ -153,7 +153,7 @@ async fn a_store_that_hangs_is_waited_for_once_alone() {
     store.hangs.store(false, Ordering::Relaxed);
     advance(Duration::from_secs(5)).await;
     assert_eq!(check(&readiness).await.0, StatusCode::OK);
-    // From here on it answers at once.
+    // From here on the check answers at once.
     store.hangs.store(true, Ordering::Relaxed);
     advance(Duration::from_secs(1)).await;
     let begun = Instant::now();

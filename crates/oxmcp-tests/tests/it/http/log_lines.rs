@@ -1,4 +1,4 @@
-//! Subscriber that keeps what is logged, for tests of what must not be.
+//! Subscriber that keeps log lines, for tests of text that must not be logged.
 
 use std::{
     fmt::Debug,
@@ -12,12 +12,12 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// Keeps every field of every event and span.
+/// A subscriber that keeps every field of every event and span.
 #[derive(Clone, Default)]
 pub(super) struct LogLines(Arc<Mutex<Vec<String>>>);
 
 impl LogLines {
-    /// All that was logged since the last time.
+    /// All fields that were logged since the last call.
     pub(super) fn take(&self) -> Vec<String> {
         mem::take(&mut *self.0.lock().unwrap())
     }

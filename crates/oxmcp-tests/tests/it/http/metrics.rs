@@ -1,4 +1,4 @@
-//! Metrics of an endpoint and its stores, as the events of which layers for OpenTelemetry make them.
+//! Metrics of an endpoint and its stores, as the events that layers for OpenTelemetry turn into metrics.
 
 use std::{
     sync::{
@@ -54,7 +54,7 @@ async fn sessions_streams_stores_and_gaps_are_measured() {
     let endpoint = StreamableHttp::from(server.clone()).bus(Arc::clone(&bus));
     let endpoint = endpoint.without_event_store();
     tokio::task::yield_now().await;
-    // The bus is subscribed to; before, anything may have happened.
+    // The new subscription to the bus counts as a gap, since any message may have been missed before it.
     let subscribed = [
         "histogram.oxmcp.store.duration: 0.0",
         "gauge.oxmcp.store.up: 1",

@@ -19,10 +19,10 @@ use tower::{Service, ServiceExt};
 
 use crate::http::attack_table;
 
-/// Names the principal of a request on its way to axum, where a layer puts it in its place.
+/// The header that names the principal of a request to axum, from which a layer inserts the principal.
 const PRINCIPAL: &str = "x-principal-of-the-test";
 
-/// The mounts that the test, in whose body it stands, is listed with in the table of attacks.
+/// The mounts that the table of attacks lists for the test whose body contains this macro.
 macro_rules! mounts {
     () => {{
         fn here() {}
@@ -31,7 +31,7 @@ macro_rules! mounts {
 }
 pub(crate) use mounts;
 
-/// How an endpoint is served.
+/// The way in which an endpoint is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mount {
     /// By the SDK's own server.
@@ -55,9 +55,9 @@ pub(crate) fn of_test(path: &str) -> impl Iterator<Item = Mount> {
     })
 }
 
-/// What answers requests: a service without a network, or a mounted one.
+/// A receiver of requests: a service without a network, or a mounted endpoint.
 pub(crate) trait Target: Clone {
-    /// The response. None where the connection or the stream is ended without one.
+    /// The response, or `None` if the connection or the stream ends without one.
     fn try_respond<B>(
         &self,
         request: Request<B>,
@@ -116,14 +116,14 @@ pub(crate) trait Mountable:
 pub(crate) struct Mounted {
     pub(crate) mount: Mount,
     pub(crate) address: SocketAddr,
-    /// All requests over HTTP/2 share a connection, as long as it lasts.
+    /// The connection that all requests over HTTP/2 share, for as long as it lasts.
     connection: Arc<Mutex<Option<http2::SendRequest<Sent>>>>,
     _server: Arc<Running>,
 }
 
 type Sent = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
-/// What serves, until it is dropped.
+/// A running server, which stops when it is dropped.
 enum Running {
     Own { _serving: Serving },
     Axum { _task: JoinSet<()> },
@@ -160,7 +160,7 @@ impl Mount {
     }
 }
 
-/// Does what a host's authentication does.
+/// Inserts the principal of a request, as a host's authentication does.
 fn with_principal(mut request: Request<axum::body::Body>) -> Request<axum::body::Body> {
     if let Some(name) = request.headers_mut().remove(PRINCIPAL) {
         let principal = Principal::new(name.to_str().unwrap());
@@ -170,7 +170,7 @@ fn with_principal(mut request: Request<axum::body::Body>) -> Request<axum::body:
 }
 
 impl Mounted {
-    /// A request as it goes over the network.
+    /// The request as it goes over the network.
     fn sendable<B>(&self, request: Request<B>) -> Request<Sent>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
@@ -219,7 +219,7 @@ impl Mounted {
     }
 }
 
-/// Clients over HTTP/2 say the host in `:authority`, where it is one.
+/// Moves the host to `:authority`, as clients over HTTP/2 do, if there is a single valid one.
 fn name_authority(request: &mut Request<Sent>) {
     if request.uri().authority().is_some() || request.headers().get_all(HOST).iter().count() != 1 {
         return;

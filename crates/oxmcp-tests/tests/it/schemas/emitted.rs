@@ -1,4 +1,4 @@
-//! The answers that a client really sends to servers, against the official schemas.
+//! The answers that a client sends to servers, against the official schemas.
 
 use oxmcp::{
     Accept, Client, Revision,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::official::Schema;
 use crate::client::{ask, client, expect, session_of};
 
-/// A client that does all for servers that there is.
+/// A client that supports every request of servers.
 fn everything() -> Client {
     client()
         .title("Tester")
@@ -29,7 +29,7 @@ fn everything() -> Client {
         .roots([Root::new("file:///home").with_name("Home")])
 }
 
-/// What servers ask in a revision: methods, params and the definitions of the answers.
+/// The requests that servers of a revision may send: methods, params and the definitions of the answers.
 fn questions(revision: Revision) -> Vec<(&'static str, Value, &'static str)> {
     let fields = json!({
         "name": {"type": "string"},
@@ -54,7 +54,7 @@ fn questions(revision: Revision) -> Vec<(&'static str, Value, &'static str)> {
     questions
 }
 
-/// Whether a message, or a part of one, fits a definition. Numbers are what the schema in TypeScript has, which counts.
+/// Asserts that a message, or a part of one, fits a definition. Numbers follow the schema in TypeScript, which is authoritative.
 fn assert_fits(schema: &Schema, definition: &str, sent: &Value) {
     let key = if schema.root.get("$defs").is_some() {
         "$defs"

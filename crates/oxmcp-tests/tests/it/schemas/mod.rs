@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) use self::official::Schema;
 
 impl Schema {
-    /// Holds a message against a definition.
+    /// Asserts that a message fits a definition.
     pub(crate) fn assert_fits(&self, definition: &str, message: &Value) {
         let mut root = self.root.clone();
         let place = ["$defs", "definitions"]

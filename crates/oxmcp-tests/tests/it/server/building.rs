@@ -1,4 +1,4 @@
-//! Building a server: the draft, its mistakes, and what is shared.
+//! Building a server: the builder, its mistakes, and changes of a server that is already shared.
 
 use std::{
     fmt,
@@ -30,7 +30,7 @@ fn tool(name: &str) -> Tool {
     Tool::new(name, "", || async { "done" })
 }
 
-/// What was put together wrongly, and what is said of it.
+/// Servers with invalid definitions, and a part of the error of each.
 fn wrong() -> [(Server, &'static str); 6] {
     let new = || Server::new("wrong", "1.0.0");
     let template = |uri: &str| ResourceTemplate::dynamic(uri, "t", |_cx, _variables| async { "" });
@@ -146,14 +146,14 @@ async fn what_is_added_to_a_server_that_serves_replaces_what_has_its_name() {
 
 #[test]
 fn ten_thousand_tools_in_one_chain_are_as_many_as_one_by_one() {
-    // Where each step makes a new state of the server, this takes minutes.
+    // If each step copied the state of the server, this test would take minutes.
     let add = |server: Server, n: u32| server.tool(tool(&format!("t{n}")));
     let server = (0..10_000).fold(Server::new("s", "1.0.0"), add);
     server.check().unwrap();
     assert!(format!("{server:?}").contains("tools: 10000"));
 }
 
-/// A layer that counts the warnings about a server that is shared.
+/// A layer that counts the warnings about changes of a server that is already shared.
 #[derive(Clone, Default)]
 struct Warnings(Arc<AtomicUsize>);
 
@@ -260,7 +260,7 @@ async fn the_author_hears_of_each_client_that_is_ready() {
     let server = Server::new("s", "1.0.0").on_initialized(move |session: ServerSession| {
         let hears = hears.clone();
         async move {
-            // It can be asked from here on.
+            // From here on the client can be asked.
             session.ping().await.unwrap();
             let name = session.client_info().unwrap().name.clone();
             hears.send((name, session.revision())).await.unwrap();

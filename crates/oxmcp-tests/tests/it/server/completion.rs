@@ -80,7 +80,7 @@ async fn p6_values_of_enums_and_booleans_are_completed_by_themselves() {
             let expected = json!({"values": values, "total": total});
             assert_eq!(completion, expected, "{argument} in {revision}");
         }
-        // Anything may be typed here.
+        // The argument accepts any text.
         let free = completed(&server(), revision, params("deploy", "note", "x")).await;
         assert_eq!(free, json!({"values": []}));
     }
@@ -108,7 +108,7 @@ async fn p6_a_function_gets_the_arguments_that_are_settled() {
         let reference = CompletionReference::prompt("deploy");
         let params = CompleteParams::new(reference, "version", "s").settled("service", "shop");
         let values = session.complete(params).await.unwrap().completion.values;
-        // Our client tells it only where the revision has a place for it.
+        // The SDK's client sends the settled arguments only if the revision has a field for them.
         if revision >= Revision::V2025_06_18 {
             assert_eq!(values, ["shop-1", "shop-2"], "{revision}");
         } else {
@@ -253,7 +253,7 @@ async fn p6_the_capability_is_declared_where_something_can_be_completed() {
             assert_eq!(error.code().value(), -32601, "{error}");
         }
     }
-    // What was told once stays true.
+    // Completion stays declared when the last prompt is removed.
     let server = server();
     let session = testing::connect(&server).await.unwrap();
     server.remove_prompts(["deploy"]);

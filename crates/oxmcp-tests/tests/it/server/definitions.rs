@@ -1,4 +1,4 @@
-//! Definitions that break the rules of the protocol: the server does not start.
+//! Definitions that violate the rules of the protocol: the server does not start.
 
 use oxmcp::{
     Client, Extension, Prompt, Resource, ResourceTemplate, Server, in_memory, protocol::Icon,
@@ -6,7 +6,7 @@ use oxmcp::{
 
 use crate::support::idle;
 
-/// What a server says that does not start.
+/// The error of a server that does not start, if there is one.
 async fn mistake(server: Server) -> Option<String> {
     let (_near, far) = in_memory();
     let error = server.connect(far).await.err();
@@ -61,7 +61,7 @@ async fn icons_have_schemes_that_can_be_shown() {
     }
 }
 
-/// Servers that offer one thing each, with a key in its metadata, and what it is called.
+/// Servers that offer one feature each, with a key in its metadata, and the name of the feature in errors.
 fn with_key(key: &str, server: impl Fn() -> Server) -> [(Server, &'static str); 4] {
     let read = || async { "text" };
     let prompt = Prompt::new("p", "", || async { "text" });
@@ -107,7 +107,7 @@ async fn definitions_may_have_the_keys_of_the_servers_extensions() {
     for (server, kind) in with_key(KEY, || Server::new("s", "1").extension(zones())) {
         assert_eq!(mistake(server).await, None, "{kind}");
     }
-    // Whichever comes first.
+    // The feature may be added before the extension.
     for (server, kind) in with_key(KEY, || Server::new("s", "1")) {
         assert_eq!(mistake(server.extension(zones())).await, None, "{kind}");
     }
@@ -117,7 +117,7 @@ async fn definitions_may_have_the_keys_of_the_servers_extensions() {
     let shared = server.clone();
     shared.add_tools([zoned()]).unwrap();
     assert!(server.check().is_ok());
-    // One that serves takes nothing that is wrong.
+    // A server that is in use rejects invalid definitions.
     let plain = Server::new("s", "1");
     let shared = plain.clone();
     let error = shared.add_tools([idle("u"), zoned()]).unwrap_err();

@@ -1,4 +1,4 @@
-//! State that handlers share: the first argument of any handler.
+//! Shared state: the first argument of any handler.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use oxmcp::{
 };
 use serde_json::json;
 
-/// Counts what is done with it.
+/// A state that counts its uses.
 #[derive(Default)]
 struct Db(AtomicUsize);
 
@@ -92,7 +92,7 @@ fn server(db: &Arc<Db>) -> Server {
         ))
 }
 
-/// The same, with a state that is given once.
+/// The same server, with a state that is given once.
 fn scoped(db: &Arc<Db>) -> Server {
     let closure = |db: Arc<Db>, Query { sql }: Query| async move { db.say(&sql) };
     Server::new("database", "1.0.0").state(Arc::clone(db), |s| {
@@ -205,7 +205,7 @@ async fn handlers_of_every_kind_share_one_state() {
     }
 }
 
-/// A copy that is not shared shows that there is one for each call.
+/// A state that is not shared shows that each call gets its own clone.
 #[tokio::test]
 async fn the_state_is_cloned_for_each_call() {
     async fn push(mut list: Vec<u8>) -> usize {
@@ -221,7 +221,7 @@ async fn the_state_is_cloned_for_each_call() {
     }
 }
 
-/// The schema is that of the input alone, and a handler that takes the context can ask.
+/// The schema covers the input alone, and a handler that takes the context can ask.
 #[tokio::test]
 async fn a_tool_with_state_is_listed_as_without_and_asks() {
     #[derive(serde::Deserialize, JsonSchema)]
@@ -255,7 +255,7 @@ async fn a_tool_with_state_is_listed_as_without_and_asks() {
     assert_eq!(asked.0.load(Ordering::Relaxed), 1);
 }
 
-/// Hooks take the state as well, and what is given later belongs to the same server.
+/// Hooks take the state as well, and features that are added later belong to the same server.
 #[tokio::test]
 async fn n6_hooks_of_both_sides_take_the_state_first() {
     #[derive(serde::Deserialize, JsonSchema)]

@@ -27,7 +27,7 @@ async fn k4_k5_dropping_the_future_cancels_on_the_wire() {
     assert!(calling.await.unwrap_err().is_cancelled());
     let cancelled = peer.receive().await.unwrap();
     assert_cancels(&cancelled, &asked);
-    // The late answer harms nobody.
+    // The late answer is ignored.
     peer.send(text_result(asked["id"].clone(), "late"))
         .await
         .unwrap();
@@ -55,7 +55,7 @@ async fn k4_k5_a_token_cancels_and_the_call_returns_at_once() {
     assert!(error.is_cancelled(), "{error}");
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_cancels(&peer.receive().await.unwrap(), &asked);
-    // A token that is cancelled already: whatever was sent is taken back.
+    // The token is already cancelled: if the request was sent, it is cancelled on the wire.
     let error = session
         .call_tool("slow", json!({}))
         .cancel_with(token)
@@ -127,7 +127,8 @@ impl Drop for Dropped {
     }
 }
 
-/// A server with tools that meet their cancellation in different ways, and whether one has noticed, and was dropped.
+/// A server with tools that react to cancellation in different ways, and two flags: a handler has noticed it, and a handler was
+/// dropped.
 fn cancellable() -> (Server, Arc<AtomicBool>, Arc<AtomicBool>) {
     let (noticed, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let flag = Arc::clone(&noticed);
@@ -183,7 +184,7 @@ async fn k6_a_handler_that_does_not_listen_is_dropped_after_the_grace() {
     assert_alive(&mut peer).await;
     sleep(Duration::from_millis(4_900)).await;
     assert!(!dropped.load(Ordering::SeqCst));
-    // It still holds its id.
+    // The handler's request still holds its id.
     let refused = peer.ask(call(1, "fast", json!({}))).await.unwrap();
     assert_eq!(refused["error"]["code"], -32600);
     sleep(Duration::from_millis(200)).await;
@@ -265,7 +266,7 @@ async fn a_handler_that_only_reports_is_dropped_after_the_grace() {
         let dropped = dropped.lock().unwrap().take();
         async move {
             let _dropped = dropped;
-            // It would hold the thread for ever; the test is to fail instead.
+            // Without the limit the handler would block the thread for ever; the test should fail instead.
             let start = Instant::now();
             while start.elapsed() < Duration::from_secs(5) {
                 cx.progress(1).await;

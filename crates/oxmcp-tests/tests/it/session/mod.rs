@@ -1,4 +1,4 @@
-//! The session engine: what arrives, what is sent, in which order, and how a connection ends.
+//! The session engine: inbound and outbound messages, their order, and the end of a connection.
 
 mod cancellation;
 mod driver;
@@ -33,7 +33,7 @@ struct Text {
     text: String,
 }
 
-/// A server with a tool for every temper.
+/// A server with tools that answer at once, after a while, with progress, or never.
 fn server() -> Server {
     Server::new("test", "1.0.0")
         .tool(Tool::new("fast", "Answers at once", || async { "fast" }))
@@ -119,7 +119,7 @@ fn cancel(id: impl Into<Value>) -> Value {
     notification("notifications/cancelled", json!({"requestId": id.into()}))
 }
 
-/// Asserts that a message takes a request back, and says why.
+/// Asserts that a message cancels a request, and has a reason.
 fn assert_cancels(message: &Value, asked: &Value) {
     let mut expected = cancel(asked["id"].clone());
     let reason = &message["params"]["reason"];
@@ -146,13 +146,13 @@ fn text(answer: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Asserts that the other side sends nothing more, however long one waits.
+/// Asserts that the peer sends nothing more within an hour.
 async fn assert_silent(peer: &mut ScriptedPeer) {
     let more = timeout(Duration::from_secs(3600), peer.receive()).await;
     assert!(more.is_err(), "nothing was to come, but: {more:?}");
 }
 
-/// Asserts that the session goes on: it answers the next message that it gets.
+/// Asserts that the session continues: it answers a ping.
 async fn assert_alive(peer: &mut ScriptedPeer) {
     let answer = peer.ask(ping("alive?")).await.unwrap();
     assert_eq!(answer["id"], "alive?", "{answer}");

@@ -1,4 +1,4 @@
-//! Panics in users' code: each is answered as an error, and the connection goes on.
+//! Panics in users' code: each is answered as an error, and the connection continues.
 
 use std::{
     sync::{
@@ -101,7 +101,7 @@ async fn w2_a_panic_in_a_tool_is_an_internal_error_without_its_text() {
             assert_alive(&mut peer).await;
         }
     }
-    // Nothing is left in flight.
+    // No request is left in flight.
     peer.close().await.unwrap();
     assert!(peer.receive().await.unwrap_err().is_closed());
 }

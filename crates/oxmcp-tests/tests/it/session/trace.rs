@@ -1,4 +1,4 @@
-//! The spans of requests, made and served.
+//! The spans of requests, on the client's and the server's side.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::support::{script, subscribe};
 
 type Fields = BTreeMap<String, String>;
 
-/// Keeps name and fields of every span of a request.
+/// A subscriber that records the name and the fields of every span of a request.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<Fields>>>);
 
@@ -67,7 +67,7 @@ impl Spans {
         self.0.lock().unwrap().clone()
     }
 
-    /// The spans of one method: how many fields of each there are is a part of what is expected.
+    /// The spans of one method. The tests compare the whole set of fields of each.
     fn of(&self, name: &str, method: &str) -> Vec<Fields> {
         let spans = self.take().into_iter();
         let is_meant = |span: &Fields| span["name"] == name && span["mcp.method.name"] == method;
@@ -186,7 +186,7 @@ async fn what_fails_without_an_answer_says_so_too() -> Result<()> {
         t.call_tool("stuck", ()).into_future(),
     );
     dropped.await.unwrap_err();
-    // Handlers that are cancelled have their grace.
+    // Cancelled handlers have their grace period.
     tokio::time::sleep(Duration::from_secs(10)).await;
 
     let ends = |name: &str| {
@@ -212,7 +212,7 @@ async fn what_fails_without_an_answer_says_so_too() -> Result<()> {
     t.close().await
 }
 
-/// Without a propagator nothing is said of traces, and what arrives is ignored.
+/// Without a propagator no trace context is sent, and a received one is ignored.
 #[tokio::test]
 async fn without_a_propagator_nothing_is_sent() -> Result<()> {
     let spans = Spans::default();
@@ -236,7 +236,7 @@ async fn without_a_propagator_nothing_is_sent() -> Result<()> {
     Ok(())
 }
 
-/// What a peer writes may be as long as a message, and exporters keep all of it.
+/// A peer's text may be as long as a message, and exporters would keep all of it.
 #[tokio::test]
 async fn long_texts_of_a_peer_are_cut() {
     let spans = Spans::default();

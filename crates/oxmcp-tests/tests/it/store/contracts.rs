@@ -1,4 +1,4 @@
-//! The contracts of stores, held against stores that break them.
+//! Contracts of stores, checked against stores that break them.
 
 use std::{
     sync::{Arc, Mutex},
@@ -17,7 +17,7 @@ use oxmcp::{
     testing::{bus_contract, event_store_contract, session_store_contract},
 };
 
-/// Two handles to the same.
+/// Two handles to the same store or bus.
 fn twice<S>(store: S) -> (Arc<S>, Arc<S>) {
     let store = Arc::new(store);
     (Arc::clone(&store), store)
@@ -36,7 +36,7 @@ async fn what_is_in_memory_keeps_its_contracts() {
         .unwrap();
 }
 
-/// What can be wrong with a store of events.
+/// A way in which a store of events breaks its contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     CountsFromZero,
@@ -105,7 +105,7 @@ impl Broken {
 }
 
 impl Broken {
-    /// Adds one event. `None` where the lease is not the newest.
+    /// Appends one event. Returns `None` if the lease is not the newest.
     async fn add(
         &self,
         (session, stream): (&str, &str),
@@ -346,7 +346,7 @@ async fn broken_stores_of_events_break_the_contract() {
     }
 }
 
-/// What can be wrong with a store of sessions.
+/// A way in which a store of sessions breaks its contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Loss {
     KnowsAnyId,
@@ -375,12 +375,12 @@ struct Lossy {
     store: MemorySessionStore,
     loss: Loss,
     ids: Mutex<Vec<String>>,
-    /// The principals of those that were created.
+    /// The principals of the sessions that were created.
     principals: Mutex<Vec<Option<String>>>,
 }
 
 impl Lossy {
-    /// How many sessions a principal may have.
+    /// The limit of sessions to pass to the inner store, as the fault distorts it.
     async fn max_each(&self, record: &SessionRecord, max_each: usize) -> usize {
         let principals = self.principals.lock().unwrap().clone();
         let is_counted = |it: &&Option<String>| match self.loss {
@@ -489,7 +489,7 @@ impl SessionStore for Lossy {
             return Ok(());
         }
         if self.has(Loss::NoTombstone) {
-            // It expires at once.
+            // The session expires at once.
             return self.store.touch(id, Duration::ZERO).await.map(drop);
         }
         if self.has(Loss::FailsToRemoveTwice) && self.store.load(id).await?.is_none() {
@@ -543,7 +543,7 @@ async fn broken_stores_of_sessions_break_the_contract() {
     }
 }
 
-/// What can be wrong with a bus.
+/// A way in which a bus breaks its contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noise {
     Silent,
@@ -553,7 +553,7 @@ enum Noise {
     Truncates,
 }
 
-/// A handle to a bus.
+/// A handle to a faulty bus.
 struct Noisy {
     bus: Arc<MemoryBus>,
     noise: Noise,

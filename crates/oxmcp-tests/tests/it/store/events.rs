@@ -6,7 +6,7 @@ use bytes::Bytes;
 use oxmcp::store::{EventBatch, EventStore, MemoryEventStore, Replay, StreamWrite};
 use tokio::time::advance;
 
-/// What an event of this much text costs, with what is counted for its keeping.
+/// The number of bytes that an event of 1000 bytes counts, with its bookkeeping.
 const EVENT: usize = 1000 + 64;
 
 fn text() -> Bytes {
@@ -36,7 +36,7 @@ async fn end(store: &MemoryEventStore, session: &str, stream: &str) {
     store.append(session, stream, end).await.unwrap();
 }
 
-/// How many events follow; none where any is lost.
+/// The number of events that follow, or `None` if any of them is lost.
 async fn after(store: &MemoryEventStore, session: &str, stream: &str, index: u64) -> Option<usize> {
     match store
         .after(session, stream, index, usize::MAX)
@@ -72,7 +72,7 @@ async fn attack_7_appended_batches_are_bounded() {
     assert_eq!(after(&store, "s", "a", 2).await, Some(3));
     assert_eq!(append(&store, "s", "a", 1).await, 6);
     assert_eq!(after(&store, "s", "a", 3).await, Some(3));
-    // Its memory is free once all of it is gone.
+    // The memory of a batch is free once all its events are gone.
     let store = MemoryEventStore::new().max_session_bytes(6 * EVENT);
     append_all(&store, "s", "a", batch(3)).await;
     append(&store, "s", "b", 2).await;
@@ -135,7 +135,7 @@ async fn w27_a_noisy_session_drives_out_none_but_its_own_events() {
     assert_eq!(after(&store, "noisy", "b", 988).await, Some(12));
     assert_eq!(after(&store, "noisy", "b", 987).await, None);
     assert_eq!(after(&store, "noisy", "a", 1000).await, Some(0));
-    // Who comes later finds room, too.
+    // A session that comes later finds room, too.
     append(&store, "late", "a", 5).await;
     assert_eq!(after(&store, "late", "a", 0).await, Some(5));
     assert_eq!(after(&store, "noisy", "b", 993).await, Some(7));
@@ -186,7 +186,7 @@ async fn w27_events_go_when_they_are_old() {
     assert_eq!(after(&store, "s", "a", 2).await, Some(1));
     advance(Duration::from_secs(60)).await;
     assert_eq!(after(&store, "s", "a", 3).await, Some(0));
-    // The stream goes on, and so does its count.
+    // The stream continues, and so does its count.
     assert_eq!(append(&store, "s", "a", 1).await, 4);
 }
 
@@ -214,14 +214,14 @@ async fn w27_streams_that_never_end_are_forgotten_after_a_day() {
         append(&store, &session.to_string(), "a", 3).await;
     }
     advance(DAY).await;
-    // Who waits for so long can still be answered.
+    // A client that waits for so long can still be answered.
     assert_eq!(append(&store, "0", "a", 1).await, 4);
     assert_eq!(after(&store, "1", "a", 3).await, Some(0));
     advance(DAY / 2).await;
     assert_eq!(after(&store, "1", "a", 3).await, None);
     assert_eq!(after(&store, "0", "a", 4).await, Some(0));
     assert!(format!("{store:?}").contains("sessions: 1, bytes: 0"));
-    // What goes on all the same has no index that it has had before.
+    // A stream that continues nevertheless uses no index that it has used before.
     assert_eq!(append(&store, "1", "a", 2).await, 5);
     assert_eq!(after(&store, "1", "a", 2).await, None);
     assert_eq!(after(&store, "1", "a", 3).await, Some(2));

@@ -37,7 +37,7 @@ async fn attack_7_sessions_make_room_that_would_expire_first() {
     for (id, is_there) in [("a", true), ("b", true), ("c", false), ("d", true)] {
         assert_eq!(has(&store, id).await, is_there, "{id}");
     }
-    // What is known of those that were removed is bounded, too.
+    // The tombstones of removed sessions are bounded, too.
     for id in ["v", "w", "x", "y", "z"] {
         store.remove(id).await.unwrap();
     }

@@ -1,11 +1,11 @@
-//! The table of attacks is complete.
+//! The table of attacks, compared with the tests.
 
 use crate::{
     http::attack_table::{ALL, TABLE},
     tidy::source::files,
 };
 
-/// The tests of attacks in a file, each with whether it asks for its mounts.
+/// The tests of attacks in a file, and whether each uses `mounts!()`.
 fn tests_of(text: &str) -> Vec<(&str, bool)> {
     let begin = |line: &str| {
         let line = line.trim_start();

@@ -1,13 +1,13 @@
-//! Circles of imports between the files of a crate, with the names that tie them.
+//! Circles of imports between the files of a crate, with the names that form them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::{File, Import, Modules, Target};
 
-/// Which file takes which names from which other.
+/// The names that one file takes from another, by the two files.
 pub(crate) type Edges<'a> = BTreeMap<(&'a str, &'a str), BTreeSet<String>>;
 
-/// The edges between the files of a crate. What is exported again counts for the file that defines it.
+/// The edges between the files of a crate. A re-exported name counts for the file that defines it.
 pub(crate) fn edges<'a>(files: &'a [File<'a>]) -> Edges<'a> {
     let modules = Modules::of(files);
     let mut edges = Edges::new();
@@ -33,7 +33,7 @@ pub(crate) fn edges<'a>(files: &'a [File<'a>]) -> Edges<'a> {
     edges
 }
 
-/// The path of an item without the names of what is in it: variants and functions of a type.
+/// The path of an item without the names inside the item: variants and functions of a type.
 fn item_of(path: &[String]) -> &[String] {
     let of_type = path
         .iter()
@@ -42,7 +42,7 @@ fn item_of(path: &[String]) -> &[String] {
     path.get(..end).unwrap_or(path)
 }
 
-/// What an import takes, and from which files. A module that is imported takes nothing: what is named by it does.
+/// The names that an import takes, with their files. An imported module counts for nothing: only the paths through it count.
 fn taken<'a>(modules: &Modules<'a>, id: usize, import: &Import) -> Vec<(&'a str, String)> {
     let Some(module) = modules.get(id) else {
         return Vec::new();
@@ -72,7 +72,7 @@ fn taken<'a>(modules: &Modules<'a>, id: usize, import: &Import) -> Vec<(&'a str,
     }
 }
 
-/// The circles: sets of files each of which leads to each other, with all the edges between them.
+/// The circles: sets of files that all reach each other.
 pub(crate) fn circles<'a>(edges: &Edges<'a>) -> Vec<BTreeSet<&'a str>> {
     let mut next: BTreeMap<&str, Vec<&'a str>> = BTreeMap::new();
     for (from, to) in edges.keys() {
@@ -106,7 +106,7 @@ fn reach<'a>(next: &BTreeMap<&str, Vec<&'a str>>, from: &str) -> BTreeSet<&'a st
     reached
 }
 
-/// Each circle of a crate in words.
+/// A description of each circle of a crate.
 pub(crate) fn report(files: &[File<'_>]) -> Vec<String> {
     let edges = edges(files);
     let describe = |circle: BTreeSet<&str>| {

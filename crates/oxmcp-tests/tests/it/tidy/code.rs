@@ -1,12 +1,12 @@
-//! Invariants of the code: one place that compares revisions, one that makes error objects, and nothing that ends a process
-//! or writes to its output.
+//! Invariants of the code: one place compares revisions, one place makes error objects, and no code
+//! ends the process or writes to its output.
 
 use super::{
     none,
     source::{Source, files, library},
 };
 
-/// The lines of code that have one of the words in them.
+/// The lines of code that contain one of the words.
 pub(super) fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources {
@@ -22,7 +22,7 @@ pub(super) fn mentions(sources: &[Source], words: &[&str]) -> Vec<String> {
     found
 }
 
-/// Code elsewhere that compares revisions has a copy of what the table knows, and is forgotten when the next revision comes.
+/// Code elsewhere that compares revisions duplicates the table, and would be missed when the next revision is added.
 #[test]
 fn one_place_compares_revisions() {
     let knows = |source: &Source| {
@@ -66,7 +66,7 @@ fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
     none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
 }
 
-/// A task of the runtime is compiled for each kind of future, unless it is boxed.
+/// A runtime task is compiled for each type of future, unless the future is boxed.
 #[test]
 fn http_spawns_boxed_tasks() {
     let is_http = |source: &Source| source.path.contains("/http/");
@@ -78,7 +78,7 @@ fn http_spawns_boxed_tasks() {
     ));
 }
 
-/// std, then others, then this crate: a blank line between blocks, and none within.
+/// std, then other crates, then this crate: a blank line between the blocks, and none within them.
 #[test]
 fn imports_stand_in_three_blocks() {
     let mut wrong = Vec::new();
@@ -135,7 +135,7 @@ fn block_of(path: &str, text: &str) -> u8 {
 
 #[test]
 fn nothing_is_left_to_be_done_and_no_registry_is_named() {
-    // Put together here, so that this file does not have them in it.
+    // The words are joined here, so that this file does not contain them.
     let words = [
         ["TO", "DO"],
         ["FIX", "ME"],

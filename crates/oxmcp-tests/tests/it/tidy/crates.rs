@@ -1,4 +1,4 @@
-//! The walls between the crates: which may depend on which, and which of them know nothing of the world outside.
+//! Dependencies of the crates: the crates that each may depend on, and the crates that do no I/O.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
     source::{Source, files, library},
 };
 
-/// Each crate with those that it may depend on.
+/// Each crate with the crates that it may depend on.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("oxmcp-macros", &[]),
     ("oxmcp-json", &[]),
@@ -30,17 +30,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("oxmcp-sqlite", &["oxmcp"]),
 ];
 
-/// The crates that tie the SDK to another crate, which breaks often or may be in a program only once. They stand on its public API alone, and have versions of their
-/// own, so that no release of the other one makes a release of the SDK.
+/// The crates that tie the SDK to another crate which often has breaking releases or may be in a program only once. They use the
+/// SDK's public API alone and have versions of their own, so that a release of the other crate does not force a release of the SDK.
 const HAS_OWN_VERSION: &[&str] = &["oxmcp-opentelemetry", "oxmcp-redis", "oxmcp-sqlite"];
 
-/// The crates that decide: what they know of the world outside is what they are given.
+/// The pure crates, which do no I/O: they know of the world outside only their arguments.
 const PURE: &[&str] = &["oxmcp-json", "oxmcp-schema", "oxmcp-protocol", "oxmcp-auth"];
 
-/// I/O that a crate that decides may stand on: keys and code verifiers need the randomness of the operating system.
+/// The I/O crates that a pure crate may use: keys and code verifiers need the randomness of the operating system.
 const MAY_STAND_ON: &[(&str, &str)] = &[("oxmcp-auth", "getrandom")];
 
-/// Crates that do I/O, tell the time, spawn, or give randomness.
+/// Crates that do I/O, read the clock, spawn tasks, or give randomness.
 const IO_CRATES: &[&str] = &[
     "async-io",
     "getrandom",
@@ -56,7 +56,7 @@ const IO_CRATES: &[&str] = &[
     "tokio-util",
 ];
 
-/// Paths of the same kind, as they stand in code.
+/// Paths of the same kind, as written in code.
 const IO_PATHS: &[&str] = &[
     "tokio",
     "std::env",
@@ -70,10 +70,10 @@ const IO_PATHS: &[&str] = &[
     "SystemTime::now",
 ];
 
-/// A crate as its manifest says it.
+/// The manifest of a crate.
 struct Manifest {
     name: String,
-    /// What it is given to build and run: dependencies with what is said of them. Those of tests are none.
+    /// The dependencies of the crate and of its build, each with its specification. Dev-dependencies are left out.
     dependencies: BTreeMap<String, String>,
     has_version_of_workspace: bool,
 }
@@ -124,7 +124,7 @@ impl Manifest {
     }
 }
 
-/// The crates of the workspace that users get, and the manifest of the workspace.
+/// The manifests of the published crates, and the manifest of the workspace.
 fn manifests() -> (Vec<Manifest>, Manifest) {
     let all = files();
     let is_crate = |source: &&Source| {
@@ -145,7 +145,7 @@ fn manifests() -> (Vec<Manifest>, Manifest) {
     (crates.collect(), Manifest::of(&workspace.text))
 }
 
-/// What is wrong with the dependencies of a crate on others of ours, and with its version.
+/// The violations of a crate in its dependencies on the workspace's other crates, and in its version.
 fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
     let name = &crates.name;
     let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(of, _)| of == name) else {
@@ -195,7 +195,7 @@ fn crates_depend_on_each_other_downwards_and_exactly() {
     none(&wrong);
 }
 
-/// A published package stands alone. A link to the licence at the root would be a file that names a path, to whoever unpacks it.
+/// A published package is complete by itself. A link to the licence at the root would be unpacked as a file that contains a path.
 #[test]
 fn packages_have_the_licences_and_say_what_they_are() {
     const SAID: [&str; 7] = [
@@ -240,7 +240,7 @@ fn packages_have_the_licences_and_say_what_they_are() {
     none(&wrong);
 }
 
-/// What `cargo run --example quickstart` builds from a clean clone is what a server builds.
+/// `cargo run --example quickstart` in a clean clone builds no more than a server builds.
 #[test]
 fn examples_build_what_the_sdk_builds() {
     let manifest = |path: &str| Manifest::of(&super::source::read(path).text);
@@ -256,7 +256,7 @@ fn examples_build_what_the_sdk_builds() {
     none(&more.map(say).collect::<Vec<_>>());
 }
 
-/// A program that takes no tokens and logs in nowhere, as a server over stdio, is built without what that needs.
+/// A program without authorization, such as a server over stdio, is built without the dependencies of authorization.
 #[test]
 fn authorization_is_built_for_those_alone_who_ask_for_it() {
     let text = super::source::read("crates/oxmcp/Cargo.toml").text;
@@ -305,14 +305,14 @@ fn crates_that_decide_do_no_io() {
     none(&wrong);
 }
 
-/// The lowest modules of `oxmcp` do no I/O, either.
+/// Whether the file belongs to the lowest modules of `oxmcp`, which do no I/O either.
 fn is_pure_module(source: &Source) -> bool {
     source
         .module()
         .is_some_and(|module| ["error", "limits"].contains(&module))
 }
 
-/// What another crate is given by its dependencies it can use, so none of them may do I/O, however far down.
+/// A crate could use the I/O of its dependencies, so none of them may do I/O, direct or indirect.
 #[test]
 fn nothing_below_the_crates_that_decide_does_io() {
     let lock = super::source::read("Cargo.lock").text;
@@ -328,8 +328,8 @@ fn nothing_below_the_crates_that_decide_does_io() {
     none(&wrong);
 }
 
-/// Everything that a package stands on by the lock file, but for what only its tests need, which the file does not tell
-/// apart: so a package of ours counts with what its manifest names.
+/// All direct and indirect dependencies of a package in the lock file. The lock file does not tell dev-dependencies apart, so the
+/// workspace's own packages count with the dependencies of their manifests.
 fn closure(lock: &str, name: &str) -> Vec<String> {
     let packages: BTreeMap<_, _> = lock.split("[[package]]").filter_map(package).collect();
     let (crates, _) = manifests();
@@ -351,7 +351,7 @@ fn closure(lock: &str, name: &str) -> Vec<String> {
     found
 }
 
-/// The name of a package in the lock file, and the names that it depends on.
+/// The name of a package in the lock file, and the names of its dependencies.
 fn package(text: &str) -> Option<(String, Vec<String>)> {
     let name = text.split("name = \"").nth(1)?.split('"').next()?;
     let below = text.split("dependencies = [").nth(1).unwrap_or_default();

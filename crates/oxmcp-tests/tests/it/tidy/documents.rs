@@ -1,4 +1,4 @@
-//! The documents: they name what exists, examples are short and run, and links to the specification name a revision.
+//! The documents: they name existing things, examples are short and run, and links to the specification name a revision.
 
 use oxmcp::protocol::method;
 
@@ -7,7 +7,7 @@ use super::{
     source::{Source, files, library, read},
 };
 
-/// What the documents say of the code: files that exist, and functions that do.
+/// The files and functions that the documents name exist.
 #[test]
 fn documents_name_what_there_is() {
     let all = files();
@@ -51,7 +51,7 @@ fn documents_name_what_there_is() {
     none(&wrong);
 }
 
-/// The path of a link from a directory.
+/// The path of a link, resolved from a directory.
 fn joined(directory: &str, link: &str) -> String {
     let mut parts: Vec<_> = directory
         .split('/')
@@ -93,7 +93,7 @@ fn examples_are_short_and_registered_and_run() {
             continue;
         };
         if folder == "support" {
-            // What several examples share.
+            // Code that several examples share.
             continue;
         }
         examples += 1;
@@ -131,7 +131,7 @@ fn examples_are_short_and_registered_and_run() {
     none(&wrong);
 }
 
-/// As it says of itself, and the README too.
+/// The example and the README state this bound.
 #[test]
 fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
     let source = read("examples/transports/custom_transport.rs").text;
@@ -143,7 +143,7 @@ fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
     assert!((20..40).contains(&lines), "it has {lines} lines");
 }
 
-/// One file per page of the specification, and each says which.
+/// One file per page of the specification, each with a link to its page.
 #[test]
 fn pages_of_the_protocol_name_their_page() {
     const NO_PAGE: &[&str] = &[
@@ -200,7 +200,7 @@ fn links_to_the_specification_name_a_revision() {
     none(&wrong);
 }
 
-/// The front page of the documentation is what programs write. Traits that they need not name have a page of their own.
+/// The front page of the documentation lists the names that programs use. Traits that they need not name are in `oxmcp::traits`.
 #[test]
 fn the_front_page_names_what_programs_name() {
     const NAMED: [&str; 2] = ["JsonSchema", "OrToolError"];
@@ -223,10 +223,10 @@ fn the_front_page_names_what_programs_name() {
     none(&wrong);
 }
 
-/// Whoever looks for a method of the protocol finds what sends or answers it.
+/// A search for a method of the protocol finds the item that sends or answers it.
 #[test]
 fn each_method_is_found_by_its_name() {
-    // What they say reaches programs as the result of something else.
+    // The contents of these notifications reach programs as the result of another item.
     const UNSEEN: [&str; 2] = [
         "notifications/subscriptions/acknowledged",
         "notifications/tasks/status",

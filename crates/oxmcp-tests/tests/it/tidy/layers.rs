@@ -1,11 +1,11 @@
-//! The layers of rooms within `oxmcp`: imports go downwards, and to where a thing lives.
+//! The layers of modules within `oxmcp`: imports go downwards, and name the module that defines the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{self, Source};
 
-/// The layers of `oxmcp`, the lowest first. A module imports from lower layers, and from those beside it that are named with
-/// it. The re-export `protocol` is for users: modules import from `oxmcp_protocol`.
+/// The layers of `oxmcp`, the lowest first. A module imports from lower layers, and from the modules that are named in the same
+/// string. The re-export `protocol` is for users: modules import from `oxmcp_protocol`.
 const LAYERS: &[&[&str]] = &[
     &["debug", "error", "limits", "logged", "sync"],
     &["transport", "store"],
@@ -29,7 +29,7 @@ fn imports_follow_the_drawing() {
         };
         for name in imports(&source.code_text()) {
             let to = names.get(&name).unwrap_or(&name);
-            // What `lib.rs` exports of another crate lies below all.
+            // Items of other crates that `lib.rs` re-exports are below all layers.
             let is_of_another_crate = names.contains_key(&name) && !modules.contains(to.as_str());
             if !is_of_another_crate && !may_import(from, to) {
                 wrong.push(format!(
@@ -57,7 +57,7 @@ fn may_import(from: &str, to: &str) -> bool {
     from == to || to.0 < from.0
 }
 
-/// What `lib.rs` re-exports, and from which module.
+/// The names that `lib.rs` re-exports, each with its module.
 fn root_names() -> BTreeMap<String, String> {
     let lib = source::read("crates/oxmcp/src/lib.rs").code_text();
     let mut names = BTreeMap::new();
@@ -66,7 +66,7 @@ fn root_names() -> BTreeMap<String, String> {
         let Some((module, exported)) = item.split_once("::") else {
             continue;
         };
-        // A module on the way to a name is not exported itself.
+        // A module within the path of a name is not exported itself.
         for path in exported.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
             let name = path.rsplit("::").next().unwrap_or_default();
             names.insert(name.to_owned(), module.to_owned());
@@ -75,7 +75,7 @@ fn root_names() -> BTreeMap<String, String> {
     names
 }
 
-/// The first name of every path that begins with `crate::`, in groups too.
+/// The first name of every path that begins with `crate::`, including paths in groups.
 fn imports(code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for rest in code.split("crate::").skip(1) {
@@ -114,7 +114,7 @@ fn first_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The names that are imported from the crate's root, though they live in a module.
+/// The names that are imported from the crate's root, though a module defines them.
 fn from_root(code: &str, names: &BTreeMap<String, String>) -> Vec<String> {
     let from = |name: &String| {
         Some(format!(

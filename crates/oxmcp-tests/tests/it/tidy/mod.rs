@@ -1,10 +1,10 @@
-//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a program can check. Each has a test of the rule itself on a small
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a program can check. Each rule has a test of its own check on a small
 //! text.
 //!
 //! | file | its rules |
 //! |---|---|
 //! | `crates` | which crate depends on which, and which of them do no I/O |
-//! | `layers` | which room imports from which, and from where |
+//! | `layers` | the modules that each module may import from, and the path of the import |
 //! | `circles` | no circle of imports, over `modules` (names of a crate) and `tokens` |
 //! | `rooms` | entries of a folder, lengths, headers, `mod.rs` |
 //! | `code` | one place for revisions and errors; no `unwrap`, no stray output |
@@ -26,7 +26,7 @@ mod rooms;
 mod source;
 mod tokens;
 
-/// Fails where something is wrong, with all of it.
+/// Fails with all violations, if there are any.
 #[track_caller]
 fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));

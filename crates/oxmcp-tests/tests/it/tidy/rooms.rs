@@ -1,4 +1,4 @@
-//! The rooms and their files: how many entries a folder has, how long a file is, how it begins, and what a `mod.rs` holds.
+//! The folders and their files: the entries of a folder, the length of a file, its header, and the contents of a `mod.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
 /// The most entries of a folder, beside `mod.rs` and tests.
 const ENTRIES: usize = 14;
 
-/// One file for each page of the specification, so there are as many as it has pages.
+/// The folder with one file for each page of the specification, which has no bound on its entries.
 const PAGES: &str = "crates/oxmcp-protocol/src/types";
 
 /// The most lines of a file, with its tests.
@@ -21,12 +21,12 @@ const LINES: usize = 800;
 /// The most lines of a `mod.rs` that are neither documentation nor imports.
 const LINES_IN_MOD: usize = 60;
 
-/// The words that a header does not begin with: it says what the code is.
+/// The words that a header must not begin with: it names what the code is.
 const NO_BEGINNING: &[&str] = &[
     "what", "who", "whom", "whose", "which", "how", "when", "where", "why",
 ];
 
-/// The code of all that is built: the crates, their tests, the examples and the tools.
+/// All Rust files of the repository: the crates, their tests, the examples and the tools.
 fn sources() -> Vec<Source> {
     let mut all = files();
     all.retain(|source| source.path.ends_with(".rs"));
@@ -41,7 +41,7 @@ fn crowded<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
         while let Some((folder, name)) = path.get(..end).and_then(|it| it.rsplit_once('/')) {
             let is_test = name == "tests" || name.ends_with("tests.rs");
             if !is_test && !["mod.rs", "lib.rs", "main.rs"].contains(&name) {
-                // A folder and the file of its module are one entry.
+                // A folder and the file of its module count as one entry.
                 folders
                     .entry(folder)
                     .or_default()
@@ -59,7 +59,7 @@ fn crowded<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 #[test]
 fn no_folder_has_more_than_fourteen_entries() {
-    // The cases of `trybuild` lie side by side, each with what the compiler says.
+    // The cases of `trybuild` are in one folder, each with the compiler's output.
     let sources: Vec<_> = sources()
         .into_iter()
         .filter(|source| !source.path.contains("/tests/ui/"))
@@ -81,7 +81,7 @@ fn files_are_read_whole() {
     );
 }
 
-/// Files that need each other can only be read together. Re-exports count for the file that defines a thing.
+/// Files that import each other in a circle can only be read together. A re-export counts for the file that defines the item.
 #[test]
 fn no_circle_of_imports_between_files() {
     let all = sources();
@@ -104,7 +104,7 @@ fn no_circle_of_imports_between_files() {
     none(&wrong.collect::<Vec<_>>());
 }
 
-/// What is wrong with the beginning of a file.
+/// The violation in the header of a file, if there is one.
 fn header(text: &str) -> Option<&'static str> {
     let Some(line) = text
         .lines()
@@ -136,8 +136,8 @@ fn each_file_says_what_it_is() {
     none(&wrong.collect::<Vec<_>>());
 }
 
-/// What is wrong with a `mod.rs`, which says what its room is and names each of its files: in its header, or, where that is
-/// a page for users, in a comment.
+/// The violations of a `mod.rs`, which describes its module and names each of its files: in its header or, if that is a page for
+/// users, in a comment.
 fn contents(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let source = Source {

@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Directories that hold what was built or installed.
+/// Directories of build output and installed packages.
 const NOT_OURS: &[&str] = &["target", "node_modules", ".venv", ".git"];
 
 /// A file of the repository.
 pub(super) struct Source {
-    /// From the root of the repository, with slashes.
+    /// The path from the root of the repository, with slashes.
     pub(super) path: String,
     pub(super) text: String,
 }
@@ -38,7 +38,7 @@ impl Source {
         self.code().map(|(_, line)| format!("{line}\n")).collect()
     }
 
-    /// The modules below this one that are there for tests only: paths without an ending.
+    /// The child modules that exist for tests only: paths without an extension.
     fn modules_of_tests(&self) -> impl Iterator<Item = String> {
         let (directory, file) = self.path.rsplit_once('/').unwrap();
         let directory = match file.strip_suffix(".rs").unwrap_or(file) {
@@ -54,12 +54,12 @@ impl Source {
             })
     }
 
-    /// The path within `crates/oxmcp/src`, where it is there.
+    /// The path within `crates/oxmcp/src`, if the file is there.
     pub(super) fn in_crate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/oxmcp/src/")
     }
 
-    /// The crate in `crates/` whose code it is.
+    /// The crate in `crates/` whose source the file belongs to.
     pub(super) fn crate_name(&self) -> Option<&str> {
         let (name, path) = self.path.strip_prefix("crates/")?.split_once('/')?;
         path.starts_with("src/").then_some(name)
@@ -100,7 +100,7 @@ pub(super) fn files() -> Vec<Source> {
     found
 }
 
-/// The code of the SDK's crates, without files that hold nothing but tests.
+/// The code of the SDK's crates, without files that contain only tests.
 pub(super) fn library() -> Vec<Source> {
     let mut sources = files();
     sources.retain(|source| source.crate_name().is_some() && source.path.ends_with(".rs"));

@@ -1,4 +1,4 @@
-//! Rust's tokens without comments, literals and tests: as much of a lexer as reading imports takes.
+//! Rust's tokens without comments, literals and tests: as much of a lexer as the reading of imports needs.
 
 /// A token of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ fn lex(mut rest: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The token at the beginning, if it is one, and its length in bytes.
+/// The token at the beginning, if there is one, and the length of the text in bytes.
 fn next_token(rest: &str, first: char) -> (Option<Token<'_>>, usize) {
     if rest.starts_with("//") {
         return (None, rest.find('\n').unwrap_or(rest.len()));
@@ -103,7 +103,7 @@ fn string(rest: &str) -> Option<usize> {
     Some(prefix.len() + 1 + end.0 + 1)
 }
 
-/// The length of the character at the beginning. A lifetime is none.
+/// The length of the character literal at the beginning. A lifetime is not one.
 fn character(rest: &str) -> Option<usize> {
     let mut chars = rest.char_indices().skip(1);
     let (_, first) = chars.next()?;

@@ -1,4 +1,4 @@
-//! Transports around others, of one type and logged: what they are made of shows through.
+//! Transports that wrap others, boxed or logged: the properties of the wrapped transport stay visible.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -31,7 +31,7 @@ async fn a_transport_is_chosen_while_the_program_runs() {
     }
 }
 
-/// A transport that says all that one can say of itself.
+/// A transport that implements every descriptive method.
 struct Talkative;
 
 impl Transport for Talkative {

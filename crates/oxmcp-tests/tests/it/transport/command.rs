@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::transport::{TOO_LONG, all, next};
 
-/// Longer than any test should take: the step that would wait for it must not be needed.
+/// Longer than any test should take: a step that waits for it must not be needed.
 const LONG: Duration = Duration::from_secs(600);
 
 fn sh(script: &str) -> Command {
@@ -30,25 +30,25 @@ async fn failure(mut command: Command) -> Error {
     command.connect(&Limits::default()).await.unwrap_err()
 }
 
-/// What `read` fails with.
+/// The error of a `read` that fails.
 async fn read_failure(read: &mut CommandReader) -> Error {
     read.read().await.expect_err("the server is dead")
 }
 
-/// The process id that the server says is in its next message, `[{"pid":123}]`.
+/// The process id in the server's next message, `[{"pid":123}]`.
 async fn pid(read: &mut CommandReader) -> Pid {
     let message = next(read).await.unwrap();
     let digits: String = message.chars().filter(char::is_ascii_digit).collect();
     Pid::from_raw(digits.parse().unwrap()).unwrap()
 }
 
-/// Whether the process runs; a zombie does not.
+/// Whether the process runs. A zombie does not.
 fn runs(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Waits until the process runs no more, for which there is no event when it is not our child.
+/// Waits until the process has ended. There is no event for a process that is not a child of this one.
 async fn stopped(pid: Pid) {
     while runs(pid) {
         tokio::task::yield_now().await;
@@ -297,7 +297,7 @@ async fn a_server_that_logs_much_is_never_blocked() {
 
 #[tokio::test]
 async fn c3_sigterm_follows_when_the_end_of_the_input_is_ignored() {
-    // Not a shell with a trap: one that is just forking can lose the signal.
+    // Not a shell with a trap, which can lose the signal while it forks.
     let script = "\
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -331,7 +331,7 @@ async fn c3_sigkill_follows_when_sigterm_is_ignored() {
 
 #[tokio::test]
 async fn c3_closing_ends_the_children_of_the_server() {
-    // The server exits with its input; what it started in the background would not.
+    // The server exits at the end of its input; its background process would not.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; cat";
     let (mut read, mut write) = connect(sh(script).exit_timeout(LONG)).await;
     let grandchild = pid(&mut read).await;
@@ -341,7 +341,7 @@ async fn c3_closing_ends_the_children_of_the_server() {
 
 #[tokio::test]
 async fn the_children_of_a_server_that_dies_are_killed() {
-    // The grandchild holds standard output open: without an end to it there would be no end to read.
+    // The grandchild holds standard output open: unless it is killed, reading would not end.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; read line; exit 4";
     let (mut read, mut write) = connect(sh(script)).await;
     let grandchild = pid(&mut read).await;
@@ -409,12 +409,12 @@ fn the_end_of_the_runtime_leaves_no_zombie() {
 #[tokio::test]
 async fn a_server_that_ends_unread_is_told_from_one_that_does_not_bear_the_question() {
     for (script, starts) in [
-        // It cannot start.
+        // The server cannot start.
         (
             "echo start >> \"$STARTS\"; sleep 0.1; echo 'no config' >&2; exit 3",
             1,
         ),
-        // It does not bear the question, or says nothing of it.
+        // The server exits at the probe, or without a word on it.
         ("echo start >> \"$STARTS\"; read -r line; exit 3", 2),
     ] {
         let file = format!("oxmcp-starts-{}-{starts}", std::process::id());
@@ -438,7 +438,7 @@ async fn a_server_that_ends_unread_is_told_from_one_that_does_not_bear_the_quest
     }
 }
 
-/// A server of 2026-07-28 whose tool says its process id, or ends it.
+/// A server of 2026-07-28 whose tool returns its process id, or ends the process.
 const MORTAL: &str = r#"
 while read -r line; do
   id=${line#*'"id":'}; id=${id%%,*}
@@ -474,7 +474,7 @@ async fn a_process_that_ends_is_started_anew_by_the_next_call() {
     assert!(session.call_tool("pid", ()).await.unwrap_err().is_closed());
 }
 
-/// A server of 2026-07-28 that reads no more after the first request of its first start.
+/// A server of 2026-07-28 that stops reading after the first request of its first start.
 const DEAF: &str = r#"
 echo start >> "$STARTS"
 while read -r line; do
@@ -523,7 +523,7 @@ async fn a_server_that_is_started_may_be_silent_for_a_while() {
     for words in ["1s", "Command::start_timeout", "sleep 600"] {
         assert!(error.message().contains(words), "{error}");
     }
-    // Each line on standard error is a sign of life.
+    // Each line on standard error extends the start timeout.
     let begun = tokio::time::Instant::now();
     let busy = "for i in 1 2 3 4 5 6 7 8; do echo downloading >&2; sleep 0.2; done; exec sleep 600";
     let error = client.connect(silent(busy)).await.unwrap_err();

@@ -23,7 +23,7 @@ fn limits(max_message_bytes: usize) -> Limits {
     Limits::default().max_message_bytes(max_message_bytes)
 }
 
-/// Gives the input in pieces of one size, not ready before each of them, and counts how often it is asked.
+/// A reader that gives its input in pieces of one size, is pending before each of them, and counts its polls.
 struct Pieces {
     rest: &'static [u8],
     size: usize,
@@ -143,7 +143,7 @@ async fn a_huge_line_is_skipped_in_bounded_memory() {
     assert_eq!(messages, [TOO_LONG, "{\"next\":1}"]);
 }
 
-/// Counts writes and flushes.
+/// A writer that counts writes and flushes.
 #[derive(Default)]
 struct Counting {
     writes: Arc<AtomicUsize>,

@@ -12,7 +12,7 @@ use oxmcp::{
 
 use crate::transport::{TOO_LONG, all, next};
 
-/// A writer that others can read.
+/// A shared writer whose output the test can read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -94,7 +94,7 @@ async fn f2_a_closure_gets_each_line() {
     assert_eq!(*lines.lock().unwrap(), ["<- {}", "-> []"]);
 }
 
-/// A writer that cannot write.
+/// A writer that always fails.
 struct Broken;
 
 impl io::Write for Broken {
@@ -114,7 +114,7 @@ async fn f2_a_log_that_fails_does_not_disturb_the_session() {
     assert_eq!(received, ["{}"]);
 }
 
-/// A custom transport whose message has newlines between its tokens.
+/// A custom transport whose message has line breaks between its tokens.
 struct Pretty;
 struct PrettyReader;
 struct Nowhere;

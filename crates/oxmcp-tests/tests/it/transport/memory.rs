@@ -1,4 +1,4 @@
-//! `in_memory`: two transports that are connected to each other.
+//! `in_memory`: two connected transports.
 
 use futures_util::FutureExt;
 use oxmcp::{

@@ -22,18 +22,18 @@ fn shown(frame: &Frame<'_>) -> String {
     }
 }
 
-/// The next message, `None` at the end.
+/// The next message, or `None` at the end.
 async fn next(read: &mut impl ReadHalf) -> Option<String> {
     let frame = read.read().await.unwrap();
     frame.as_ref().map(shown)
 }
 
-/// The next message if it is here already.
+/// The next message, if it has arrived already.
 fn next_now(read: &mut impl ReadHalf) -> Option<String> {
     read.try_read().as_ref().map(shown)
 }
 
-/// Every message up to the end, each taken in the way in which a connection takes it.
+/// Every message up to the end, read as a connection reads them.
 async fn all(read: &mut impl ReadHalf) -> Vec<String> {
     let mut messages = Vec::new();
     while let Some(message) = next(read).await {

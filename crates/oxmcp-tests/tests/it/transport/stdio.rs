@@ -1,4 +1,4 @@
-//! `stdio`: the standard streams of a real process, which is this test binary once more.
+//! `stdio`: the standard streams of a real process, which is this test binary, started again.
 
 use std::{
     fs::{self, File},
@@ -18,9 +18,9 @@ use rustix::fs::OFlags;
 
 use crate::child;
 
-/// Says to the process that it is the child, and what it does for each message.
+/// Marks the child process, and selects its action for each message.
 const ROLE: &str = "OXMCP_TEST_STDIO";
-/// What the test harness itself prints before the child connects.
+/// The output of the test harness before the child connects.
 const HEADER: &str = "\nrunning 1 test\n";
 
 /// The child: echoes every message.
@@ -87,7 +87,7 @@ fn run(role: &str, input: &'static [u8]) -> Output {
     output
 }
 
-/// What the child wrote after the header.
+/// The messages of the child, which follow the header.
 fn messages(stdout: &[u8]) -> String {
     let text = String::from_utf8(stdout.to_vec()).unwrap();
     text.strip_prefix(HEADER)
@@ -227,7 +227,7 @@ fn c4_one_socket_for_both_works() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A file that is this test's own.
+/// A file for one test.
 fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

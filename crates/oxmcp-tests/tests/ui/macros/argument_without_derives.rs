@@ -1,4 +1,4 @@
-//! The type of an argument needs both derives.
+//! An argument whose type lacks both derives that it needs.
 
 struct Kind;
 

@@ -1,4 +1,4 @@
-//! A mistake in the body is told of where it is, as without the attribute.
+//! A mistake in the body: the error points at its place, as without the attribute.
 
 /// Count.
 #[oxmcp::tool]

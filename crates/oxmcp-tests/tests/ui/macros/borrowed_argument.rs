@@ -1,4 +1,4 @@
-//! An argument outlives the message that it came in; a state is cloned, and the context is a value.
+//! Parameters that borrow: an argument outlives the message that it came in, a state is cloned, and the context is a value.
 
 use oxmcp::RequestContext;
 

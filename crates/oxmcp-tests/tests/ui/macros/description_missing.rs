@@ -1,4 +1,4 @@
-//! A model decides by the description, so there is one.
+//! Tools without a description, by which a model chooses a tool.
 
 #[oxmcp::tool]
 async fn count(text: String) -> usize {

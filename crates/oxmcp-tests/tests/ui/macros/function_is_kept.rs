@@ -1,4 +1,4 @@
-//! A function with a mistake in its attribute, which is still there, as is its companion: one mistake, one error.
+//! A mistake in the attribute of a function: the function and its companion still exist, so that one mistake gives one error.
 
 use oxmcp::Server;
 

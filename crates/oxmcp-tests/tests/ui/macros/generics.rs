@@ -1,4 +1,4 @@
-//! A tool has one schema, so its function has no generics.
+//! A tool of a generic function. A tool has one schema, so its function has no generics.
 
 /// Say it again.
 #[oxmcp::tool]

@@ -1,4 +1,4 @@
-//! A method has no place beside it for what is made of it.
+//! Tools of methods: an `impl` block has no place for the items that the attribute generates.
 
 use std::sync::Arc;
 

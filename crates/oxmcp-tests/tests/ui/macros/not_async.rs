@@ -1,4 +1,4 @@
-//! A tool is made of an async function, and of nothing else.
+//! Tools of items that are not async functions.
 
 /// Count.
 #[oxmcp::tool]

@@ -1,4 +1,4 @@
-//! Options are methods of the builder.
+//! Options that are not methods of the builder.
 
 /// Count.
 #[oxmcp::tool(readonly, title("Count"))]

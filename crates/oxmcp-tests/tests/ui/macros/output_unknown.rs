@@ -1,4 +1,4 @@
-//! Results that neither a model, a prompt nor a client can be given.
+//! Results of a type that a tool, a prompt or a resource cannot return.
 
 struct Report;
 

@@ -1,4 +1,4 @@
-//! A parameter has a plain name, a type of its own, and no condition.
+//! Parameters without a plain name, without a concrete type, with a condition, or of a type that is taken twice.
 
 use oxmcp::RequestContext;
 

@@ -1,4 +1,4 @@
-//! Tools of functions with a state that are not given the state.
+//! Tools of functions with a state, registered without the state.
 
 use std::sync::Arc;
 

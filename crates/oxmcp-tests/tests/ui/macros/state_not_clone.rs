@@ -1,4 +1,4 @@
-//! The state is cloned for each call.
+//! A state that is not `Clone`, though it is cloned for each call.
 
 struct Db;
 

@@ -1,4 +1,4 @@
-//! A template and the parameters fit each other.
+//! Templates whose variables and the function's parameters do not match, and templates that are malformed or missing.
 
 #[oxmcp::resource("weather://{city}/{day}")]
 async fn unknown(city: String, dya: u8) -> Option<String> {

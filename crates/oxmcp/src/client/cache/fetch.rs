@@ -30,12 +30,12 @@ use crate::{
 };
 
 impl<M: Cacheable> Call<M> {
-    /// How the call uses the client's cache. By default a fresh answer in it is used without a request.
+    /// Sets how the call uses the client's cache. By default, a fresh response in the cache is used without a request.
     ///
-    /// Equal calls that are made at once share one request, if the answer stays fresh. A call with metadata of its own, one
-    /// with a progress handler, and one that carries input for the server always makes a request, whose answer is not
-    /// cached; so does a call after [`ClientSession::close`](crate::ClientSession::close), and then
-    /// fails. Middleware sees only requests that are sent.
+    /// Equal calls that are made at once share one request, if the response stays fresh. A call with metadata of its own,
+    /// with a progress handler, or with input for the server always makes a request, and its response is not cached. So
+    /// does a call after [`ClientSession::close`](crate::ClientSession::close), and then fails. Middleware sees only
+    /// requests that are sent.
     ///
     /// ```
     /// use oxmcp::CacheMode;
@@ -60,7 +60,7 @@ impl<M: Method> Call<M> {
         self
     }
 
-    /// Makes the call, unless there is an answer already.
+    /// Makes the call, unless a cached response can be used.
     pub(crate) async fn cached(mut self, kind: ResponseKind) -> Result<M::Result> {
         let Some((mode, lookup)) = self.lookup(kind)? else {
             return self.send().await;
@@ -80,7 +80,7 @@ impl<M: Method> Call<M> {
         Ok(result.expect("a call that succeeds has read its answer"))
     }
 
-    /// The key of the call in the cache, and how the cache is used. `None` where the answer is for this call alone.
+    /// The key of the call in the cache, and the mode of its use. `None` if the response is for this call alone.
     fn lookup(&mut self, kind: ResponseKind) -> Result<Option<(CacheMode, Arc<CacheLookup>)>> {
         let (session, options) = (&self.session, &self.options);
         let plain =
@@ -102,11 +102,11 @@ impl<M: Method> Call<M> {
     }
 }
 
-/// Reads an answer as the type of its method, and keeps it for the caller. All else here works on texts: it would be compiled
-/// again for each method.
+/// Reads a response as the result type of its method, and keeps it for the caller. All other code here works on texts,
+/// since it would be compiled again for each method.
 type Read<'a> = &'a mut (dyn FnMut(&str) -> Result<()> + Send);
 
-/// Makes a call for which there is no fresh answer. Where the server is away, an answer that is no longer fresh will do.
+/// Makes a call for which there is no fresh response. If the server fails or cannot be reached, a stale response is used.
 async fn fetch_or_stale(
     request: CallRequest,
     mode: CacheMode,
@@ -118,7 +118,7 @@ async fn fetch_or_stale(
     let client = session.client();
     let cache = client.response_cache();
     let may_use = mode == CacheMode::Use;
-    // A legacy server may ask for input while it reads, and to give it the same resource may be needed.
+    // A legacy server may ask for input while it reads, and the client's handler may need the same resource to give it.
     let may_wait = kind != ResponseKind::Read || session.revision().is_modern();
     let joins = may_use && may_wait && session.state().cache.may_join(kind);
     let waiter = cache.enter(lookup, joins);
@@ -159,13 +159,13 @@ async fn fetch(
     let result = match answer {
         CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
         CallAnswer::InputRequired(input) => {
-            // No other call waits for a person, who may need what it wants.
+            // Other calls do not wait for a person, who may need the result of such a call.
             waiter.fail();
             request.session.state().cache.record(kind, false);
             return Ok(Fetched::InputRequired(Box::new(request), input));
         }
     };
-    // An answer that cannot be read is not stored.
+    // A response that cannot be read is not stored.
     read(&result.json)?;
     let shared = if is_cacheable && request.session.state().cache.is_current(waiter.lookup) {
         waiter.answer(&result.json)
@@ -177,7 +177,7 @@ async fn fetch(
     Ok(Fetched::Done(shared))
 }
 
-/// Makes the call, or waits for an equal one; takes over, where that gives up.
+/// Makes the call, or waits for an equal one, and takes over if that one gives up.
 async fn fetch_together(
     request: CallRequest,
     waiter: &Waiter<'_>,
@@ -200,7 +200,7 @@ async fn fetch_together(
                 own = Some(Ok(fetched));
                 Ok(shared)
             }
-            // This call has run out of time. The others may have more.
+            // This call has timed out or was cancelled. The others may have more time, and one of them takes over.
             Err(error) if error.is_timeout() || error.is_cancelled() => Err(error),
             Err(error) => {
                 waiter.fail();
@@ -217,7 +217,7 @@ async fn fetch_together(
     match (own, shared, request) {
         (Some(own), _, _) => own?.finish(read).await,
         (None, Some(text), _) => read(&text),
-        // The answer was for the call that made the request alone.
+        // The response was only for the call that made the request.
         (None, None, Some(request)) => {
             let fetched = fetch(until(request, deadline), &waiter.unshared(), kind, read).await;
             fetched?.finish(read).await
@@ -233,7 +233,7 @@ fn until(mut request: CallRequest, deadline: Instant) -> CallRequest {
 
 /// The outcome of a call that was made once.
 enum Fetched {
-    /// The result has been read. Its text, where it stays fresh for a while.
+    /// The result has been read. It holds the text of the result, if that stays fresh for a while.
     Done(Option<Arc<str>>),
     InputRequired(Box<CallRequest>, PendingInput),
 }
@@ -246,7 +246,7 @@ impl Fetched {
         }
     }
 
-    /// Gives the input that the server asks for, if it does.
+    /// Answers the input requests of the server, if there are any, and reads the final result.
     async fn finish(self, read: Read<'_>) -> Result<()> {
         match self {
             Self::Done(_) => Ok(()),
@@ -258,7 +258,7 @@ impl Fetched {
     }
 }
 
-/// Waits until a call cannot wait any longer for an equal one.
+/// Waits until a call that waits for an equal one is cancelled or has reached its deadline.
 async fn waited_too_long(
     method: &str,
     cancel: Option<&CancellationToken>,
@@ -280,10 +280,10 @@ fn is_bad_cursor(error: &Error, lookup: &CacheLookup) -> bool {
     error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS && lookup.request.has_cursor()
 }
 
-/// Whether a call has failed by no fault of its own.
+/// Whether a call has failed because of the server or the connection, and not because of the request.
 fn is_failure(error: &Error) -> bool {
     let failed = error.is_protocol() && error.code() == ErrorCode::INTERNAL_ERROR;
-    // Over HTTP a server can also be busy, or be down behind something that is not.
+    // Over HTTP a server can also be busy, or be down behind a proxy that responds.
     let away = matches!(error.http_status(), Some(408 | 429 | 500..=599));
     failed || away || error.is_network() || error.is_timeout() || error.is_closed()
 }

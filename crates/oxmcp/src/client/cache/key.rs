@@ -1,4 +1,4 @@
-//! The keys of the cache: what an answer depends on, and what invalidates it.
+//! The keys of the cache, which hold all that a response depends on, and the changes that invalidate responses.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use oxmcp_protocol::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 
-/// A kind of request whose answers can be cached.
+/// A kind of request whose responses can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ResponseKind {
     Discover,
@@ -25,7 +25,7 @@ pub(crate) enum ResponseKind {
 }
 
 impl ResponseKind {
-    /// The kind of a method. `None` where its answers are never cached.
+    /// The kind of a method. `None` if its responses are never cached.
     pub(crate) fn of(method: &str) -> Option<Self> {
         Some(match method {
             Discover::NAME => Self::Discover,
@@ -39,28 +39,29 @@ impl ResponseKind {
     }
 }
 
-/// A server, as far as it can be told from others.
+/// The identity of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ServerIdentity {
-    /// By the identity of its transport.
+    /// The identity of the server's transport.
     Known(Arc<str>),
-    /// Without an identity: the server of this session.
+    /// The server of this session, whose transport has no identity.
     OfSession(u64),
 }
 
-/// The part of the cache that a session uses: whose answers, for whom.
+/// The part of the cache that a session uses, by the server of the responses and the requester that they are for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Partition {
     pub(crate) server: ServerIdentity,
     pub(crate) session: u64,
-    /// The number of the login, of those that the session had.
+    /// The number of the login, counted over the logins of the session.
     pub(crate) login: u64,
-    /// The identity of the session's credentials, where it has any.
+    /// The identity of the session's credentials, if it has any.
     pub(crate) authorization: Option<Arc<str>>,
 }
 
 impl Partition {
-    /// The owner of an answer of this scope. A private answer without credentials is for the session alone, and for its login.
+    /// The owner of a response of this scope. A private response without credentials is for the session alone, and for its
+    /// login.
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
         match &self.authorization {
             _ if scope.is_public() => Owner::Everybody,
@@ -73,7 +74,7 @@ impl Partition {
     }
 }
 
-/// The requesters that may have an answer.
+/// The requesters that may receive a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     Everybody,
@@ -81,11 +82,11 @@ pub(crate) enum Owner {
     Session { session: u64, login: u64 },
 }
 
-/// A request: all that an answer depends on, but for the partition.
+/// A request: all that a response depends on, except for the partition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheRequest {
     pub(crate) kind: ResponseKind,
-    /// The params.
+    /// The params, as JSON.
     pub(crate) params: Box<str>,
     /// The envelope of the session's requests: the revision, the client, and its capabilities.
     pub(crate) envelope: Arc<str>,
@@ -94,7 +95,7 @@ pub(crate) struct CacheRequest {
 }
 
 impl CacheRequest {
-    /// The request with these params. `None` where the answer depends on more, and must not be cached.
+    /// The request with these params. `None` if the response depends on more than these params, and must not be cached.
     pub(crate) fn new(kind: ResponseKind, params: String, envelope: Arc<str>) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -120,7 +121,7 @@ impl CacheRequest {
         })
     }
 
-    /// Whether it asks for a page after the first.
+    /// Whether the request asks for a page after the first.
     pub(crate) fn has_cursor(&self) -> bool {
         self.kind != ResponseKind::Read && self.params.contains(r#""cursor":"#)
     }
@@ -137,7 +138,7 @@ pub(crate) struct CacheLookup {
     pub(crate) request: Arc<CacheRequest>,
 }
 
-/// The key of a stored answer.
+/// The key of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) server: ServerIdentity,
@@ -159,7 +160,7 @@ impl CacheKey {
     }
 }
 
-/// A change at a server that invalidates answers.
+/// A change at a server that invalidates responses.
 #[derive(Clone, Debug)]
 pub(crate) enum Invalidation {
     Tools,
@@ -169,7 +170,7 @@ pub(crate) enum Invalidation {
 }
 
 impl Invalidation {
-    /// The change that a notification tells of.
+    /// The change that a notification reports.
     pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Option<Self> {
         match method {
             ToolListChanged::NAME => Some(Self::Tools),
@@ -199,14 +200,14 @@ impl Invalidation {
         Self::Resource(ResourceUpdatedParams::new(uri))
     }
 
-    /// Whether it invalidates the answer to a request.
+    /// Whether the change invalidates the response to a request.
     pub(crate) fn affects(&self, request: &CacheRequest) -> bool {
         match (self, request.kind) {
             (Self::Tools, ResponseKind::Tools)
             | (Self::Prompts, ResponseKind::Prompts)
             | (Self::Resources, ResponseKind::Resources | ResponseKind::Templates) => true,
             (Self::Resource(changed), ResponseKind::Read) => {
-                // A resource may be a part of another, and either may be the one that is named.
+                // A resource may be a part of another, and the notification may name either of them.
                 let (read, changed) = (request.uri.as_deref(), &changed.uri);
                 read.is_some_and(|read| uri_covers(read, changed) || uri_covers(changed, read))
             }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// The bounds of the cache in which a [`Client`](crate::Client) keeps the answers of servers.
+/// The bounds of the cache in which a [`Client`](crate::Client) keeps the responses of servers.
 ///
-/// A server declares for how long its lists, its resources and its description stay fresh, and who may share them. Within
-/// that time an equal request is answered from the cache, unless the server notifies the client of a change before. Answers
-/// without such a declaration, as most are, are not cached.
+/// A server declares for how long its lists, its resources and its description stay fresh, and which requesters may share
+/// them. Within that time, the response to an equal request is taken from the cache, unless the server notifies the client
+/// of a change before. Responses without such a declaration, which are most of them, are not cached.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,20 +26,20 @@ use std::time::Duration;
     reason = "written down as what differs from the default, as `Limits` are"
 )]
 pub struct CacheOptions {
-    /// The number of answers that are kept; beyond it, the least recently used is evicted. Default: 1024.
+    /// The maximum number of cached responses; beyond it, the least recently used one is evicted. Default: 1024.
     pub max_entries: usize,
-    /// The bytes of all answers and their keys together. Default: 16 MiB.
+    /// The maximum size of all cached responses and their keys together, in bytes. Default: 16 MiB.
     pub max_bytes: usize,
-    /// The longest time for which an answer counts as fresh, whatever the server declares. Default: 24 h.
+    /// The longest time for which a response counts as fresh, whatever the server declares. Default: 24 h.
     pub max_ttl: Duration,
-    /// The time for which an answer stays fresh whose freshness the server does not declare, as servers of 2025-11-25 and
-    /// earlier cannot. Their notifications of changed lists are heeded all the same. Default: zero, so that nothing of theirs
-    /// is cached.
+    /// The time for which a response stays fresh if the server does not declare its freshness, as servers of 2025-11-25 and
+    /// earlier cannot. Notifications of changed lists from such servers are still heeded. Default: zero, so that none of
+    /// their responses are cached.
     pub default_ttl: Duration,
-    /// The time after its freshness for which an answer is still used where the request fails: the session has ended, the
-    /// server cannot be reached or times out, or it has failed
-    /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or a status of HTTP from 500 on) or is busy.
-    /// An answer that was invalidated by a notification is never used again. Default: 5 minutes; zero switches it off.
+    /// The time after the end of its freshness for which a response is still used if the request fails: the session has
+    /// ended, the server cannot be reached or times out, or it has failed
+    /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or a status of HTTP from 500 on) or is busy. A
+    /// response that was invalidated by a notification is never used again. Default: 5 minutes; zero switches it off.
     pub stale_if_error: Duration,
 }
 
@@ -59,10 +59,10 @@ impl Default for CacheOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// A fresh answer in the cache is used; otherwise the request is made, and its answer cached.
+    /// A fresh response in the cache is used; otherwise the request is made, and its response is cached.
     #[default]
     Use,
-    /// The request is made, and its answer cached.
+    /// The request is made, and its response is cached.
     Refresh,
     /// The request is made, and the cache stays as it is.
     Bypass,

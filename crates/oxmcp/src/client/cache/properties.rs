@@ -13,7 +13,7 @@ use crate::client::cache::{
     tests::{SECOND, fresh_for, lookup, partition, tools},
 };
 
-/// Something that happens to a cache. Numbers are taken modulo how many there are.
+/// A step in the life of a cache. Indices are taken modulo the number of elements.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin {
@@ -56,14 +56,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A flight, and when it began.
+/// A flight, and the step at which it began.
 struct Flying {
     ticket: Ticket,
     lookup: Arc<CacheLookup>,
     begun: usize,
 }
 
-/// An answer: its text is its number.
+/// A response, whose text is its index.
 struct Given {
     lookup: Arc<CacheLookup>,
     freshness: Freshness,
@@ -76,12 +76,12 @@ const LONGEST: Duration = Duration::from_secs(15);
 struct World {
     cache: CacheState,
     now: Duration,
-    /// How much has happened.
+    /// The number of steps so far.
     steps: usize,
     partitions: Vec<Partition>,
     flying: Vec<Flying>,
     given: Vec<Given>,
-    /// When which server said last that its tools have changed.
+    /// The servers that have reported a change of their tools, with the step of the report.
     changed: Vec<(ServerIdentity, usize)>,
 }
 
@@ -131,7 +131,7 @@ impl World {
             } => {
                 let lookup = self.lookup(partition, page);
                 let (ticket, _) = self.cache.flights.enter(&lookup, joins);
-                // Who joins waits for what began earlier.
+                // A caller that joins waits for the flight that began earlier.
                 let joined = self.flying.iter().find(|it| it.ticket == ticket);
                 let begun = joined.map_or(self.steps, |it| it.begun);
                 self.flying.push(Flying {
@@ -199,7 +199,7 @@ impl World {
         assert!(self.cache.totals().0 <= 4);
     }
 
-    /// Whether an answer may be given to a question now.
+    /// Checks that a response may be given for a lookup now.
     fn is_right(&self, lookup: &CacheLookup, given: &Given) {
         let (here, there) = (&lookup.partition, &given.lookup.partition);
         assert_eq!(lookup.request, given.lookup.request);

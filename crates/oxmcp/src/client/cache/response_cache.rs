@@ -50,7 +50,7 @@ impl Cache {
         self.off.load(Ordering::Relaxed)
     }
 
-    /// The part of a new session.
+    /// Creates the part of a new session.
     pub(crate) fn for_session(
         &self,
         server: Option<String>,
@@ -71,13 +71,13 @@ impl Cache {
         }
     }
 
-    /// Invalidates stored answers, and those of requests in flight.
+    /// Invalidates stored responses, and those of requests in flight.
     pub(crate) fn invalidate(&self, session: &SessionCache, change: &Invalidation) {
         let mut state = self.state.lock();
         state.invalidate(&session.partition.server, change);
     }
 
-    /// Removes the answers that are for an ended session alone.
+    /// Removes the responses that are for an ended session alone.
     pub(crate) fn remove_session(&self, session: &SessionCache) {
         self.state.lock().remove_session(&session.partition);
     }
@@ -96,7 +96,7 @@ impl Cache {
         self.state.lock().remove_pages(lookup);
     }
 
-    /// Adds a caller.
+    /// Adds a caller that waits for a response.
     pub(crate) fn enter<'a>(&'a self, lookup: &'a Arc<CacheLookup>, joins: bool) -> Waiter<'a> {
         let (ticket, shared) = self.state.lock().flights.enter(lookup, joins);
         Waiter {
@@ -113,7 +113,7 @@ impl Cache {
     }
 }
 
-/// A call that waits for an answer. Dropped, it waits no longer.
+/// A call that waits for a response. When it is dropped, the call waits no longer.
 pub(crate) struct Waiter<'a> {
     cache: &'a Cache,
     pub(crate) lookup: &'a Arc<CacheLookup>,
@@ -122,7 +122,7 @@ pub(crate) struct Waiter<'a> {
 }
 
 impl Waiter<'_> {
-    /// Completes the flight with its answer. Returns it where it stays fresh for a while.
+    /// Completes the flight with its response. Returns the response if it stays fresh for a while.
     pub(crate) fn answer(&self, text: &str) -> Option<Arc<str>> {
         let freshness = peek_freshness(Text::checked(text));
         let now = self.cache.now();
@@ -137,7 +137,7 @@ impl Waiter<'_> {
         self.cache.enter(self.lookup, false)
     }
 
-    /// Ends the flight without an answer.
+    /// Ends the flight without a response.
     pub(crate) fn fail(&self) {
         self.cache.state.lock().flights.settle(self.ticket);
     }
@@ -152,10 +152,10 @@ impl Drop for Waiter<'_> {
 /// A session's part of the cache.
 #[derive(Debug)]
 pub(crate) struct SessionCache {
-    /// The partition, but for the login, where that can change.
+    /// The partition. If the login can change, `login` replaces the login and the authorization in it.
     partition: Partition,
     login: Option<CurrentLogin>,
-    /// The kinds of requests whose last answer did not stay fresh, a bit each.
+    /// The kinds of requests whose last response did not stay fresh, one bit for each.
     short_lived: AtomicU8,
 }
 
@@ -177,19 +177,20 @@ impl SessionCache {
         partition
     }
 
-    /// Whether the login is still the one that it was when a request was looked up: an answer is for the login that it was sent to.
+    /// Whether the login is still the same as when a request was looked up: a response is for the login to which it was
+    /// sent.
     pub(crate) fn is_current(&self, lookup: &CacheLookup) -> bool {
         let login = self.login.as_ref().map(CurrentLogin::get);
         login.is_none_or(|it| it.number == lookup.partition.login)
     }
 
-    /// Whether a call should wait for an equal one. An answer that does not stay fresh cannot be shared, and waiting for it
-    /// would only lose time.
+    /// Whether a call should wait for an equal one. A response that does not stay fresh cannot be shared, and waiting for
+    /// it would only lose time.
     pub(crate) fn may_join(&self, kind: ResponseKind) -> bool {
         self.short_lived.load(Ordering::Relaxed) & bit(kind) == 0
     }
 
-    /// Records whether an answer stays fresh.
+    /// Records whether a response stays fresh.
     pub(crate) fn record(&self, kind: ResponseKind, lasts: bool) {
         if lasts {
             self.short_lived.fetch_and(!bit(kind), Ordering::Relaxed);
@@ -203,7 +204,8 @@ fn bit(kind: ResponseKind) -> u8 {
     1 << kind as u8
 }
 
-/// The decisions of the cache, made under its lock. Times are those since the cache was first used.
+/// The state of the cache, and its decisions, which are made under its lock. All times count from the first use of the
+/// cache.
 #[derive(Debug, Default)]
 pub(crate) struct CacheState {
     pub(crate) store: Store,
@@ -211,7 +213,8 @@ pub(crate) struct CacheState {
 }
 
 impl CacheState {
-    /// Completes a flight, and stores its answer unless it was invalidated. Returns it where it stays fresh for a while.
+    /// Completes a flight, and stores its response unless it was invalidated. Returns the response if it stays fresh for a
+    /// while.
     pub(crate) fn complete(
         &mut self,
         ticket: Ticket,
@@ -225,7 +228,7 @@ impl CacheState {
         }
     }
 
-    /// Invalidates the answers of a server, which says in one of its sessions that something has changed.
+    /// Invalidates the responses of a server that has reported a change in one of its sessions.
     pub(crate) fn invalidate(&mut self, server: &ServerIdentity, change: &Invalidation) {
         self.flights.invalidate_where(|lookup| {
             lookup.partition.server == *server && change.affects(&lookup.request)
@@ -234,7 +237,7 @@ impl CacheState {
             .remove_where(|key| key.server == *server && change.affects(&key.request));
     }
 
-    /// Removes all pages of a list, of which the server does not know a cursor any more.
+    /// Removes all pages of a list, after the server has refused a cursor of it.
     pub(crate) fn remove_pages(&mut self, lookup: &CacheLookup) {
         let kind = lookup.request.kind;
         self.flights.invalidate_where(|other| {
@@ -244,7 +247,7 @@ impl CacheState {
             .remove_where(|key| key.server == lookup.partition.server && key.request.kind == kind);
     }
 
-    /// Removes the answers that are for an ended session alone.
+    /// Removes the responses that are for an ended session alone.
     pub(crate) fn remove_session(&mut self, partition: &Partition) {
         self.store.remove_where(|key| {
             matches!(key.owner, Owner::Session { session, .. } if session == partition.session)

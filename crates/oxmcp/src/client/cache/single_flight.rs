@@ -1,4 +1,4 @@
-//! Coalescing of equal requests that are made at once: one is sent, and the others wait for its answer.
+//! Coalescing of equal requests that are made at once: one is sent, and the others wait for its response.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,8 +6,8 @@ use tokio::sync::OnceCell;
 
 use crate::client::cache::key::CacheLookup;
 
-/// The answer that equal calls share, if it stays fresh for a while. Where the call that makes the request gives up, the next
-/// takes over.
+/// The response that equal calls share, if it stays fresh for a while. If the call that makes the request gives up, the
+/// next caller takes over.
 pub(crate) type SharedAnswer = Arc<OnceCell<Option<Arc<str>>>>;
 
 /// The number of a flight, for its callers.
@@ -26,17 +26,17 @@ pub(crate) struct SingleFlight {
 struct Flight {
     lookup: Arc<CacheLookup>,
     shared: SharedAnswer,
-    /// The number of calls that wait for it.
+    /// The number of calls that wait for the flight.
     callers: usize,
-    /// Whether other calls may wait for it, too.
+    /// Whether other calls may join the flight.
     joinable: bool,
-    /// Whether its answer may be stored: no change has invalidated it since it began.
+    /// Whether the response may be stored: no change has invalidated the flight since it began.
     storable: bool,
 }
 
 impl SingleFlight {
-    /// Adds a caller. With `joins` it waits for an equal flight, if there is one; otherwise it makes the request itself, and
-    /// answers of older flights are no longer stored.
+    /// Adds a caller. With `joins` it waits for an equal flight, if there is one; otherwise it makes the request itself,
+    /// and the responses of older flights are no longer stored.
     pub(crate) fn enter(
         &mut self,
         lookup: &Arc<CacheLookup>,
@@ -66,8 +66,8 @@ impl SingleFlight {
         (self.last, shared)
     }
 
-    /// Ends a flight with its answer, or without one: no caller joins it any more. Returns the request, if the answer may be
-    /// stored.
+    /// Ends a flight with its response, or without one: no caller joins it any more. Returns the request, if the response
+    /// may be stored.
     pub(crate) fn settle(&mut self, ticket: Ticket) -> Option<Arc<CacheLookup>> {
         let flight = self.open.get_mut(&ticket)?;
         let lookup = Arc::clone(&flight.lookup);
@@ -90,7 +90,7 @@ impl SingleFlight {
         }
     }
 
-    /// Invalidates flights: their answers are not stored, and no further caller joins them.
+    /// Invalidates flights: their responses are not stored, and no further caller joins them.
     pub(crate) fn invalidate_where(&mut self, is_wrong: impl Fn(&CacheLookup) -> bool) {
         let open = &mut self.open;
         self.newest.retain(|lookup, ticket| {

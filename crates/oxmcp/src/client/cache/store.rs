@@ -1,4 +1,4 @@
-//! The store of cached answers, which are evicted by use.
+//! The store of cached responses, which evicts the least recently used ones.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,12 +13,12 @@ use crate::client::cache::{
     options::CacheOptions,
 };
 
-/// The stored answers, and the order in which they were used.
+/// The stored responses, and the order in which they were used.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     options: CacheOptions,
     entries: HashMap<Arc<CacheKey>, Entry>,
-    /// The least recently used comes first.
+    /// The keys by their last use; the least recently used comes first.
     order: BTreeMap<u64, Arc<CacheKey>>,
     uses: u64,
     bytes: usize,
@@ -27,9 +27,9 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Entry {
     text: Arc<str>,
-    /// The end of its freshness.
+    /// The time at which the freshness of the response ends.
     stale_at: Duration,
-    /// The end of its use where the server fails.
+    /// The time at which the response can no longer be used even if the server fails.
     unusable_at: Duration,
     used: u64,
     size: usize,
@@ -41,12 +41,12 @@ impl Store {
         self.evict(0);
     }
 
-    /// The answer to a request, while it is fresh.
+    /// The response to a request, while it is fresh.
     pub(crate) fn fresh(&mut self, lookup: &CacheLookup, now: Duration) -> Option<Arc<str>> {
         self.find(lookup, |entry| now < entry.stale_at, now)
     }
 
-    /// The answer to a request that failed, while it is usable.
+    /// The stored response to a request that failed, while it is usable.
     pub(crate) fn stale(&mut self, lookup: &CacheLookup, now: Duration) -> Option<Arc<str>> {
         self.find(lookup, |entry| now < entry.unusable_at, now)
     }
@@ -76,19 +76,19 @@ impl Store {
         None
     }
 
-    /// The time for which an answer is fresh.
+    /// The time for which a response is fresh.
     fn ttl(&self, freshness: Freshness) -> Duration {
         let ttl = freshness.ttl.unwrap_or(self.options.default_ttl);
         ttl.min(self.options.max_ttl)
     }
 
-    /// Whether an answer stays fresh for a while.
+    /// Whether a response stays fresh for a while.
     pub(crate) fn lasts(&self, freshness: Freshness) -> bool {
         !self.ttl(freshness).is_zero()
     }
 
-    /// Stores an answer in place of all earlier ones to the same request. Returns it where it stays fresh for a while, whether
-    /// or not there is room for it.
+    /// Stores a response in place of all earlier ones to the same request. Returns the response if it stays fresh for a
+    /// while, whether or not there is room for it.
     pub(crate) fn put(
         &mut self,
         lookup: &CacheLookup,
@@ -122,7 +122,8 @@ impl Store {
         Some(text)
     }
 
-    /// Evicts the least recently used answers, until one more entry of `size` bytes fits; none, where it is 0.
+    /// Evicts the least recently used responses, until one more entry of `size` bytes fits. With a `size` of 0, only the
+    /// bounds of the present entries are enforced.
     fn evict(&mut self, size: usize) {
         let most = self.options.max_entries - usize::from(size > 0).min(self.options.max_entries);
         while self.entries.len() > most || self.bytes + size > self.options.max_bytes {

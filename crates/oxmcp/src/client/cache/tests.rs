@@ -83,7 +83,7 @@ fn private_answers_stay_with_their_owner() {
             "{partition:?}"
         );
     }
-    // Nobody knows on whose behalf two sessions talk: nothing private is shared.
+    // Without credentials it is unknown on whose behalf two sessions talk: private responses are not shared.
     let nameless = partition(Some("s"), 3, None);
     answer(
         &mut cache,
@@ -127,7 +127,7 @@ fn public_answers_are_for_all_sessions_of_a_server() {
             "{partition:?}"
         );
     }
-    // The server changes its mind.
+    // The server changes the scope to private.
     answer(
         &mut cache,
         &tools(&ours),
@@ -152,7 +152,7 @@ fn answers_to_requests_from_before_a_change_are_not_stored() {
     let (first, _) = cache.flights.enter(&asked, true);
     let (second, _) = cache.flights.enter(&other, true);
     cache.invalidate(&here.server, &Invalidation::Tools);
-    // Who asks now does not wait for what began before.
+    // A caller after the change does not join the flight that began before it.
     let (third, _) = cache.flights.enter(&asked, true);
     assert_ne!(first, third);
     let freshness = fresh_for(9, CacheScope::Private);
@@ -207,7 +207,7 @@ fn an_answer_is_fresh_and_then_usable_where_the_server_fails() {
     );
     assert!(cache.store.stale(&asked, SECOND * 16).is_none());
     assert_eq!(cache.totals(), (0, 0));
-    // Nothing is kept that is stale at once, nor what it was asked for before.
+    // A response that is stale at once is not stored, and the earlier response to the same request is removed.
     answer(
         &mut cache,
         &asked,
@@ -251,7 +251,7 @@ fn the_least_recently_used_answer_is_evicted() {
     answer(&mut cache, &read("e"), freshness, &long, SECOND);
     assert!(cache.store.fresh(&read("d"), SECOND).is_none());
     assert!(cache.totals().1 <= 2000);
-    // What is too long for all the room there is does not drive others out.
+    // A response that is longer than the bound does not evict others.
     answer(&mut cache, &read("f"), freshness, &"x".repeat(3000), SECOND);
     assert!(cache.store.fresh(&read("f"), SECOND).is_none());
     assert!(cache.store.fresh(&read("e"), SECOND).is_some());

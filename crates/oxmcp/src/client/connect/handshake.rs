@@ -35,29 +35,29 @@ use crate::{
     transport::traits::Transport,
 };
 
-/// The era of a server, by its answer to `server/discover`.
+/// The era of a server, by its response to `server/discover`.
 pub(crate) enum Discovery {
     Modern(Box<Negotiated>),
-    /// Said by an error, or by the revisions that the server listed.
+    /// The era follows from an error, which is kept, or from the revisions that the server listed.
     Legacy(Option<Error>),
 }
 
-/// A connection whose session is not open yet. Dropped, it is closed in the background.
+/// A connection whose session is not open yet. Dropping it closes the connection in the background.
 pub(crate) struct Handshake<'a> {
     pub(crate) client: &'a Client,
     pub(crate) connection: Arc<Connection>,
     pub(crate) state: Arc<SessionState>,
     /// The handle that is handed out in the end; dropping it closes the connection.
     pub(crate) session: ClientSession,
-    /// The revisions that may be spoken.
+    /// The revisions that the client may speak.
     pub(crate) revisions: &'a [Revision],
-    /// Whether silence is a failure of the transport, and says nothing of the server's era.
+    /// Whether a missing response is a failure of the transport, and does not indicate the server's era.
     pub(crate) answers_each: bool,
-    /// How long each request may take.
+    /// The timeout of each request.
     timeout: Duration,
-    /// Whether somebody may have to log in first, which takes longer.
+    /// Whether a person may have to log in first, which takes longer.
     waits_for_people: bool,
-    /// Whether the server refused `initialize` after it had refused `server/discover`, which may have been why.
+    /// Whether the server refused `initialize` after it had refused `server/discover`, which may be the reason.
     pub(crate) refused_both: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Handshake<'a> {
     ) -> Result<Self> {
         let limits = client.features().limits.clone();
         let (read, write) = transport.connect(&limits).await?;
-        // Of one that is started it is known better how long it may take.
+        // For a server that is started, `opened_in_time` applies the timeout of its start.
         let timeout = match transport.startup() {
             Some(_) => LONGEST_START,
             None => client.features().timeout,
@@ -114,7 +114,7 @@ impl<'a> Handshake<'a> {
         })
     }
 
-    /// Sends `server/discover`, and once more where the server names another revision to send it in.
+    /// Sends `server/discover`, and sends it once more if the server names another revision for it.
     pub(crate) async fn discover(&self, first: Revision) -> Result<Discovery> {
         let mut asked = first;
         let mut again = true;
@@ -144,7 +144,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// A session of a modern revision, with what is known of the server.
+    /// The outcome of the negotiation of a modern revision, with the known facts of the server.
     pub(crate) fn modern(&self, revision: Revision, facts: Option<ServerFacts>) -> Negotiated {
         let (meta, declared) = self.state.envelope(revision);
         let envelope = serde_json::to_string(&meta).expect("metadata is always JSON");
@@ -160,7 +160,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Opens a legacy session; once more, where the server has refused the first revision and named another.
+    /// Opens a legacy session, and tries once more if the server has refused the first revision and named another.
     pub(crate) async fn initialize(&self) -> Result<Negotiated> {
         let Some(asked) = newest(self.revisions, false) else {
             return Err(self.nothing_in_common("no modern revision"));
@@ -170,7 +170,7 @@ impl<'a> Handshake<'a> {
             Err(error) => error,
         };
         match on_refused(&error, asked, self.revisions) {
-            // A modern server that was too slow for the probe.
+            // The server is modern, and was too slow for the probe.
             Some(modern) if modern.is_modern() => match self.discover(modern).await? {
                 Discovery::Modern(negotiated) => Ok(*negotiated),
                 Discovery::Legacy(_) => Err(error),
@@ -180,7 +180,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// [`initialize`](Self::initialize), after an answer to `server/discover` that says that the server is legacy.
+    /// [`initialize`](Self::initialize), after a response to `server/discover` that shows that the server is legacy.
     pub(crate) async fn initialize_after(&self, answer: Option<Error>) -> Result<Negotiated> {
         let opened = self.initialize().await;
         let refused = opened.as_ref().is_err_and(Error::is_protocol);
@@ -235,7 +235,7 @@ impl<'a> Handshake<'a> {
         decode(M::NAME, &result)
     }
 
-    /// What is said of a server that sends back what it is sent.
+    /// The error of a server that echoes the messages that it is sent.
     pub(crate) fn echo(&self) -> Option<Error> {
         self.state.is_echoed().then(|| {
             Error::unsupported(
@@ -244,7 +244,7 @@ impl<'a> Handshake<'a> {
         })
     }
 
-    /// The error where only modern revisions may be spoken, and the server is legacy.
+    /// The error of a client that may speak only modern revisions, for a legacy server.
     pub(crate) fn not_modern(&self, answer: Option<Error>) -> Error {
         let error = self.nothing_in_common("no modern revision");
         match answer {

@@ -6,15 +6,15 @@ use oxmcp_protocol::Revision;
 
 use crate::sync::Mutex;
 
-/// More servers than one client is likely to have. The least recently used is evicted.
+/// The maximum number of known servers, more than one client is likely to have. The least recently used is evicted.
 const MAX_SERVERS: usize = 256;
 
-/// The rules by which a server speaks.
+/// The era of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// It did not know `server/discover`: the next session begins with `initialize`.
+    /// The server did not know `server/discover`: the next session begins with `initialize`.
     Legacy,
-    /// It answered `server/discover`, and this revision was agreed on.
+    /// The server responded to `server/discover`, and this revision was negotiated.
     Modern(Revision),
 }
 

@@ -47,8 +47,8 @@ impl Client {
     /// Connects to a server and agrees with it on a revision. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// Where the server cannot be reached or started, does not answer, or speaks no revision that this client may
-    /// speak. The error says what the server said, on its standard error too.
+    /// If the server cannot be reached or started, does not respond, or speaks no revision that this client may speak. The
+    /// error contains what the server reported, also on its standard error.
     ///
     /// # Cancel safety
     /// When the future is dropped, the connection is closed in the background.
@@ -64,7 +64,7 @@ impl Client {
         connect_by(route, self).await
     }
 
-    /// Like [`connect`](Self::connect), but in a revision of this choice: for tests of users, with a server in the same process.
+    /// Like [`connect`](Self::connect), but in the given revision: for tests of users, with a server in the same process.
     #[cfg(feature = "server")]
     pub(crate) async fn connect_in(
         &self,
@@ -81,14 +81,14 @@ impl Client {
     }
 }
 
-/// The way to a server, which can be gone again where the transport can.
+/// The means of connecting to a server, which can be used again if the transport can connect again.
 struct Route<T> {
     transport: T,
-    /// The revisions that may be spoken.
+    /// The revisions that the client may speak.
     revisions: Vec<Revision>,
-    /// The modern revision that needs no asking.
+    /// The modern revision that is spoken without asking the server, if there is one.
     unasked: Option<Revision>,
-    /// What its sessions have asked for, which each new one asks for again.
+    /// The state that its sessions have requested, and that each new session requests again.
     requested: Arc<RequestedState>,
 }
 
@@ -98,7 +98,7 @@ impl<T: Transport> Connector for Route<T> {
     }
 }
 
-/// Connects, and keeps the way for another time.
+/// Connects, and keeps the route for reconnecting.
 async fn connect_by<T: Transport>(mut route: Route<T>, client: &Client) -> Result<ClientSession> {
     let session = connect(client, &mut route).await?;
     let connection = Arc::downgrade(session.connection());
@@ -111,7 +111,7 @@ async fn connect_by<T: Transport>(mut route: Route<T>, client: &Client) -> Resul
 /// The request that opens a session.
 #[derive(Clone, Copy, Debug)]
 enum FirstRequest {
-    /// None: this modern revision is spoken, whatever the server may say.
+    /// No request: this modern revision is spoken without asking the server.
     Unasked(Revision),
     /// `server/discover`, in this revision.
     Discover(Revision),
@@ -121,7 +121,7 @@ enum FirstRequest {
 }
 
 impl FirstRequest {
-    /// The request to begin with, by what is known of the server.
+    /// The first request, by the known era of the server.
     fn choose(client: &Client, server: Option<&str>, revisions: &[Revision]) -> Self {
         let Some(modern) = newest(revisions, true) else {
             return Self::Initialize;
@@ -135,7 +135,7 @@ impl FirstRequest {
         }
     }
 
-    /// The request to fall back to, with a server that went away at this one.
+    /// The request to fall back to, if the server went away at this one.
     fn fallback(self, revisions: &[Revision]) -> Option<Self> {
         match self {
             Self::Discover(_) => newest(revisions, false).map(|_| Self::Initialize),
@@ -145,7 +145,8 @@ impl FirstRequest {
     }
 }
 
-/// The modern revision that needs no asking: the only one that may be spoken, or one that the server has named before.
+/// The modern revision that is spoken without asking the server: the only one that the client may speak, or one that the
+/// server has named before.
 fn unasked(features: &Features) -> Option<Revision> {
     if let Some(saved) = &features.discovered {
         return match on_discovered(&saved.supported_versions, &features.revisions) {
@@ -159,8 +160,8 @@ fn unasked(features: &Features) -> Option<Revision> {
     }
 }
 
-/// Connects, and once more where the server went away at a request that it did not know, or would not be initialized after it:
-/// some do.
+/// Connects, and connects once more if the server went away at a request that it did not know, or refused `initialize`
+/// after such a request, as some servers do.
 async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<ClientSession> {
     let Route {
         transport,
@@ -186,7 +187,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
     loop {
         let handshake = match Handshake::begin(client, transport, revisions, requested).await {
             Ok(handshake) => handshake,
-            // Where the transport cannot connect again, the first error is the one that says what happened.
+            // If the transport cannot connect again, the first error is the one that says what happened.
             Err(error) => return Err(failed.unwrap_or(error)),
         };
         let opening = Box::pin(handshake.open(first));
@@ -208,12 +209,12 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
             return Err(echo);
         }
         let answers_each = transport.answers_each();
-        // A failure that says nothing of the server leaves what is known of it as it is.
+        // A failure that says nothing about the server leaves its known era as it is.
         let says_something = !answers_each || is_answer(&error);
         if let Some(server) = server.as_ref().filter(|_| says_something) {
             client.known_servers().forget(server);
         }
-        // One that never read what it was sent did not go away because of that.
+        // A server that never read the request did not go away because of it.
         let went_away = error.is_closed() && !transport.ended_unread();
         let Some(fallback) = first
             .fallback(revisions)
@@ -225,7 +226,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
                 None => error,
             });
         };
-        // Asked nothing else before, it may be initialized.
+        // The server may accept `initialize` if it is the first request.
         first = if refused_both {
             FirstRequest::Initialize
         } else {
@@ -252,7 +253,7 @@ fn explain(error: Error, transport: &impl Transport) -> Error {
     }
 }
 
-/// The error of a server that was started anew and failed again, with how it failed before.
+/// The error of a server that was started anew and failed again, together with the first failure.
 fn started_twice(before: &Error, error: Error) -> Error {
     let said = format!(
         "{}\nThe server was started twice, since some do not bear the first question. Before, this happened: {}",
@@ -291,7 +292,7 @@ impl Handshake<'_> {
         self.finish(negotiated).await
     }
 
-    /// Discovers the era of the server, and opens a session of it.
+    /// Discovers the era of the server, and opens a session of that era.
     async fn negotiate(&self, modern: Revision) -> Result<Negotiated> {
         let legacy = newest(self.revisions, false);
         if legacy.is_some() && !self.answers_each {
@@ -305,8 +306,9 @@ impl Handshake<'_> {
         }
     }
 
-    /// Discovers the era of a server that may stay silent, as old servers do. It is asked to `initialize` as well after the
-    /// probe time-out, and the first answer that opens a session counts: the server may only be slow to start.
+    /// Discovers the era of a server that may not respond to `server/discover`, as old servers do not. After the probe
+    /// timeout, `initialize` is sent as well, and the first response that opens a session counts: the server may only be
+    /// slow to start.
     async fn discover_or_initialize(&self, modern: Revision) -> Result<Negotiated> {
         let discover = self.discover(modern).fuse();
         pin!(discover);
@@ -323,7 +325,8 @@ impl Handshake<'_> {
             opened = self.initialize() => opened,
         };
         match opened {
-            // A server that refuses `initialize` may be modern and slow: its answer to `server/discover` may still come.
+            // A server that refuses `initialize` may be modern and slow: its response to `server/discover` may still
+            // arrive.
             Err(error) if error.is_protocol() && !discover.is_terminated() => {
                 match timeout(probe_timeout, discover).await {
                     Ok(Ok(Discovery::Modern(negotiated))) => Ok(*negotiated),
@@ -334,7 +337,7 @@ impl Handshake<'_> {
         }
     }
 
-    /// Hands out the session. All is in place before a legacy server is told that it may begin to send.
+    /// Hands out the session. Everything is in place before a legacy server is notified that it may begin to send.
     async fn finish(&self, negotiated: Negotiated) -> Result<ClientSession> {
         let revision = negotiated.revision;
         tracing::debug!(%revision, "connected");
@@ -362,8 +365,8 @@ impl Handshake<'_> {
         Ok(self.session.clone())
     }
 
-    /// Subscribes to the changes that the client has handlers for, with a modern server that tells of them. Where it has to be
-    /// asked first whether it does, that goes on in the background.
+    /// Subscribes to the changes that have handlers, if the server is modern and sends such notifications. If the server
+    /// has to be asked first whether it does, that happens in the background.
     fn subscribe(&self) {
         if self.session.has_method(Listen::NAME).is_err() {
             return;
@@ -385,17 +388,17 @@ impl Handshake<'_> {
 
     /// Closes the connection and waits until nothing is left of it.
     async fn close(self) {
-        // Why it failed is known already.
+        // The reason of the failure is known already.
         let _ = self.session.close().await;
     }
 }
 
-/// The changes to subscribe to. The server is asked again after a pause, where that may help. `None` where it is not known, or the
-/// session ends.
+/// The changes to subscribe to. If the server's capabilities cannot be obtained, it is asked again after a pause, if that
+/// may help. `None` if they remain unknown, or the session ends.
 async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilter> {
     let mut backoff = Backoff::new();
     loop {
-        // A handle for each attempt: else the task would keep the session open.
+        // A new handle for each attempt: otherwise the task would keep the session open.
         let error = match ClientSession::of(connection)?.wanted_changes().await {
             Ok(filter) => return Some(filter),
             Err(error) => error,
@@ -415,7 +418,7 @@ async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilt
     }
 }
 
-/// Adds what the user can do to the time-out of a transport on which silence says nothing of the era.
+/// Adds advice to the timeout error of a transport on which a missing response does not indicate the era.
 fn explain_silence(error: Error, legacy: Option<Revision>) -> Error {
     let Some(legacy) = legacy.filter(|_| error.is_timeout()) else {
         return error;

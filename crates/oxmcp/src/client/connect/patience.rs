@@ -1,4 +1,4 @@
-//! The patience with a server that is being connected to.
+//! The timeouts of a server that is being connected to.
 
 use std::{future::pending, time::Duration};
 
@@ -11,12 +11,12 @@ use crate::{
     transport::traits::Startup,
 };
 
-/// How long a server that is started may take at most, whatever it writes meanwhile.
+/// The longest time that the start of a server may take, whatever it writes meanwhile.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(5 * 60);
-/// When the log says what is waited for: nobody should wonder for longer.
+/// The time after which a warning in the log names the server that has not answered yet.
 const SAY_SO: Duration = Duration::from_secs(10);
 
-/// Waits until a session is opened, no longer than its server may take to start.
+/// Waits until a session is opened, but no longer than its server may take to start.
 pub(crate) async fn opened_in_time(
     opening: impl Future<Output = Result<ClientSession>>,
     startup: Option<Startup>,

@@ -1,4 +1,4 @@
-//! Reconnecting: another session with the server of one that has ended, which is asked for what that was asked for.
+//! Reconnecting: a new session with the server of a session that has ended, with the same subscriptions and log level.
 
 use std::sync::Arc;
 
@@ -14,20 +14,21 @@ use crate::{
 
 impl ClientSession {
     /// Opens another session with the same server, by the same transport and with the settings of the same
-    /// [`Client`](crate::Client): a process is started anew, a URL is connected to anew. It subscribes to the resources that were
-    /// subscribed to, and to those whose [watches](Self::watch_resource) are still held, and sets the log level that was set: in
-    /// this session, or in one that was opened after it.
+    /// [`Client`](crate::Client): a process is started anew, a URL is connected to anew. The new session subscribes to the
+    /// subscribed resources, and to those whose [watches](Self::watch_resource) are still held, and sets the log level that
+    /// was set: in this session, or in a session that was opened after it.
     ///
-    /// It is for a session that has ended, as one of 2025-11-25 or earlier does with its process: its calls fail with
-    /// [`Error::is_closed`], and [`wait`](Self::wait) returns. One that is still open is [closed](Self::close) first. The calls that
-    /// were in flight are not made again, since what they were to do may have been done. The new session is another one: this one stays
-    /// closed, and its [watches](Self::watch_resource) and [subscriptions](Self::listen) have ended. What watched resources have to
-    /// say goes to [`Client::on_resource_updated`](crate::Client::on_resource_updated) until they are watched again.
-    /// Several calls of it, of this session and its clones, give the same new session, for as long as that is open.
+    /// Use it for a session that has ended, as one of 2025-11-25 or earlier does with its process: its calls fail with
+    /// [`Error::is_closed`], and [`wait`](Self::wait) returns. A session that is still open is [closed](Self::close) first.
+    /// The calls that were in flight are not made again, since they may have taken effect. This session stays closed, and
+    /// its [watches](Self::watch_resource) and [subscriptions](Self::listen) have ended. Updates of watched resources go to
+    /// [`Client::on_resource_updated`](crate::Client::on_resource_updated) until the resources are watched again. Further
+    /// calls of `reconnect`, on this session and its clones, return the same new session for as long as it is open.
     ///
-    /// Seldom is it needed where the server keeps nothing that is lost with a connection. A modern session (2026-07-28 and later) starts
-    /// a process that ended anew [by itself](crate::Command#when-the-server-fails), and ends when that happens too often; over HTTP
-    /// requests are made one by one, and a session that the server has lost is opened anew where the next one is made.
+    /// It is seldom needed if the server keeps no state that is lost with a connection. A modern session (2026-07-28 and
+    /// later) restarts a process that has ended [by itself](crate::Command#when-the-server-fails), and ends if that happens
+    /// too often. Over HTTP, requests are made one by one, and a session that the server has lost is opened anew with the
+    /// next request.
     ///
     /// ```
     /// # use oxmcp::{Client, Command, Result};
@@ -48,12 +49,13 @@ impl ClientSession {
     /// See [shutdown](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown).
     ///
     /// # Errors
-    /// Those of [`Client::connect`](crate::Client::connect), and where the transport connects only once, as [`in_memory`](crate::in_memory())
-    /// does. It may be called again. A server that refuses a subscription or the log level does not make it fail: that is logged.
+    /// Those of [`Client::connect`](crate::Client::connect), and an error if the transport connects only once, as
+    /// [`in_memory`](crate::in_memory()) does. `reconnect` may be called again after an error. A server that refuses a
+    /// subscription or the log level does not make it fail: the refusal is logged.
     ///
     /// # Cancel safety
-    /// When the future is dropped, a connection that was begun is closed in the background, and it may be called again. Closing this
-    /// session goes on.
+    /// When the future is dropped, a connection that was begun is closed in the background, and `reconnect` may be called
+    /// again. Closing this session goes on.
     pub async fn reconnect(&self) -> Result<Self> {
         let reconnection = self.state().reconnection();
         let reconnection = reconnection.ok_or_else(|| {
@@ -63,7 +65,7 @@ impl ClientSession {
         if let Some(session) = latest.connection.upgrade().and_then(|it| self.other(&it)) {
             return Ok(session);
         }
-        // How it ended is known to those who wait for it.
+        // The outcome is returned to the callers of `wait`.
         let _ = self.close().await;
         let session = latest.connector.connect(&self.client()).await?;
         session.state().set_reconnection(Arc::clone(reconnection));
@@ -72,15 +74,15 @@ impl ClientSession {
         Ok(session)
     }
 
-    /// The session over a connection, where it is open and another than this.
+    /// The session of a connection, if it is open and is not this session.
     fn other(&self, connection: &Arc<Connection>) -> Option<Self> {
         let is_open = !connection.is_closing() && !connection.is_cut();
         let is_other = !Arc::ptr_eq(connection, self.connection());
         Self::of(connection).filter(|_| is_open && is_other)
     }
 
-    /// Subscribes to what was subscribed to in the sessions before. That is waited for as long as for one call, and goes on in the
-    /// background then.
+    /// Subscribes to the resources of the sessions before. Waits at most the timeout of one call; after it, the requests go
+    /// on in the background.
     async fn subscribe_again(&self) {
         let uris = self.state().requested.uris();
         if let Err(error) = self.has_method(Subscribe::NAME) {

@@ -1,4 +1,4 @@
-//! The arguments of the handlers that answer a server, and the erasure of their types.
+//! The arguments of the handlers of a server's requests, and the erasure of their types.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-/// The arguments of a [`Handler`] that answers a server: what is asked, alone or with a [`RequestContext`], which says
-/// who asks.
+/// The arguments of a [`Handler`] of a server's requests: the params, alone or with a [`RequestContext`], which says which
+/// server asks.
 #[diagnostic::on_unimplemented(
     message = "a handler that is asked by `{Params}` cannot take `{Self}`",
     label = "not `({Params})` or `({Params}, RequestContext)`",
@@ -41,7 +41,7 @@ macro_rules! arguments {
             }
         }
 
-        /// In the order in which the handlers of servers have them.
+        /// The order that the handlers of servers have.
         impl AnswerArguments<$params> for (RequestContext, $params) {
             fn of(params: $params, context: RequestContext) -> Self {
                 (context, params)

@@ -16,15 +16,15 @@ use crate::{
     },
 };
 
-/// What the handler of [`Client::on_elicit`] or [`Client::on_elicit_url`] may return.
+/// The types that the handler of [`Client::on_elicit`] or [`Client::on_elicit_url`] may return.
 ///
 /// - [`Accept<T>`]: the user filled in the form, with a value of any type that serializes to an object.
-/// - An [`Answer<T>`]: the user filled in the form, or did not, as it turns out.
+/// - An [`Answer<T>`]: the user filled in the form, declined, or cancelled.
 /// - An [`ElicitAction`]: the user declined, or cancelled; or has agreed to visit the URL.
 /// - An [`ElicitResult`] is the whole answer.
-/// - `Option<T>` of any of these: `None` is that the user made no choice, which is to cancel.
-/// - `Result<T, E>` of any of these, where `E` is an [`Error`] or any [`std::error::Error`]: the server is
-///   told that asking failed.
+/// - `Option<T>` of any of these: `None` means that the user made no choice, which is to cancel.
+/// - `Result<T, E>` of any of these, where `E` is an [`Error`] or any [`std::error::Error`]: the server is told that the
+///   elicitation failed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a user",
     label = "not what a handler of elicitations may return",
@@ -32,16 +32,16 @@ use crate::{
     note = "or an `Option` or a `Result` of these; the error can be any `std::error::Error`"
 )]
 pub trait IntoElicitResult {
-    /// The answer.
+    /// Converts the value to the result of the elicitation.
     ///
     /// # Errors
-    /// What asking the user failed with.
+    /// The error with which asking the user failed.
     fn into_elicit_result(self) -> Result<ElicitResult>;
 }
 
-/// What a user filled in: a value of any type that serializes to an object with a member for each field.
+/// The content that a user filled in: a value of any type that serializes to an object with a member for each field.
 ///
-/// What is left out, be it by `None`, is filled in with what the form says stands there at first.
+/// Fields that are left out, also by `None`, are filled in with the default values of the form.
 ///
 /// ```
 /// use oxmcp::{Accept, Client, protocol::ElicitFormParams};
@@ -70,7 +70,7 @@ impl<T: Serialize> IntoElicitResult for Accept<T> {
     }
 }
 
-/// What a user did with a form, where a handler accepts or declines by circumstance.
+/// The answer of a user to a form, for a handler that may accept, decline or cancel.
 ///
 /// ```
 /// use oxmcp::{Answer, Client, protocol::ElicitFormParams};
@@ -94,7 +94,7 @@ impl<T: Serialize> IntoElicitResult for Accept<T> {
 pub enum Answer<T> {
     /// The user filled in the form: a value of any type that serializes to an object, as with [`Accept`].
     Accept(T),
-    /// The user said no.
+    /// The user declined.
     Decline,
     /// The user made no choice.
     Cancel,
@@ -138,13 +138,14 @@ impl<T: IntoElicitResult, E: IntoError> IntoElicitResult for Result<T, E> {
 }
 
 impl Client {
-    /// Is called when a server asks the user to fill in a form (2025-06-18 and later). Servers are told that they may
-    /// ask; they hear it when they are connected to, so set it before.
+    /// Sets the handler that is called when a server asks the user to fill in a form (2025-06-18 and later). It declares
+    /// the capability to servers when they are connected to, so set it before.
     ///
-    /// The handler takes the form, and with a [`RequestContext`] beside it knows who asks
-    /// ([`peer_info`](crate::RequestContext::peer_info)), which the user must be shown. It runs for as long as the user
-    /// takes: the clock of the call that the server is working on stands still. What it returns is listed at
-    /// [`IntoElicitResult`]. An answer that does not fit the form is not sent; the server is told that asking failed.
+    /// The handler takes the form, and optionally a [`RequestContext`], which says which server asks
+    /// ([`peer_info`](crate::RequestContext::peer_info)); the user must be shown that. The handler runs for as long as the
+    /// user takes: meanwhile, the timeout of the call that the server is working on is paused. Its return types are listed
+    /// at [`IntoElicitResult`]. An answer that does not fit the form is not sent; the server is told that the elicitation
+    /// failed.
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
     ///
     /// ```
@@ -175,13 +176,13 @@ impl Client {
         self
     }
 
-    /// Is called when a server asks the user to visit a URL (2025-11-25 and later), as [`on_elicit`](Self::on_elicit) is
-    /// for forms.
+    /// Sets the handler that is called when a server asks the user to visit a URL (2025-11-25 and later), as
+    /// [`on_elicit`](Self::on_elicit) does for forms.
     ///
-    /// [`ElicitAction::Accept`] says that the user has agreed to go there, and not that the user has been there: what
-    /// happens there, this side does not see. The handler must show the user the whole URL and must not open it before
-    /// the user has agreed. A URL that is none of the web (`https:` or `http:`), or that has something before its host which
-    /// could be taken for it, is refused before.
+    /// [`ElicitAction::Accept`] means that the user has agreed to visit the URL, and not that the user has visited it: this
+    /// side does not see what happens there. The handler must show the user the whole URL and must not open it before the
+    /// user has agreed. A URL with a scheme other than `https:` or `http:`, or with a part before its host that could be
+    /// taken for the host, is refused before the handler is called.
     /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
     ///
     /// ```
@@ -210,7 +211,7 @@ impl Client {
     }
 }
 
-/// Runs the handler of forms, and completes and checks what it returns.
+/// Runs the handler of forms, and completes and checks the answer that it returns.
 pub(crate) async fn fill_form(
     handler: ErasedHandler<ElicitFormParams, ElicitResult>,
     form: ElicitFormParams,

@@ -2,9 +2,9 @@
 //!
 //! | | |
 //! |-|-|
-//! | `arguments.rs` | the arguments of handlers that answer, and the erasure of their types |
+//! | `arguments.rs` | the arguments of handlers of requests, and the erasure of their types |
 //! | `elicitation.rs`, `sampling.rs`, `roots.rs` | one file for each kind of request |
-//! | `url_elicitations.rs` | the URLs that the user was sent to, until the server says that it is complete |
+//! | `url_elicitations.rs` | the elicitations by URL that the server has not reported as complete yet |
 //! | `state.rs` | handlers that share a state |
 //! | `notifications.rs` | list changes, updates of resources, logs, completed elicitations |
 

@@ -1,4 +1,4 @@
-//! The handlers of notifications, and how a notification reaches its handler.
+//! The handlers of notifications, and the dispatch of a notification to its handler.
 
 use std::{
     future::Future,
@@ -26,7 +26,8 @@ use crate::{
 };
 
 impl NotificationHandlers {
-    /// The run of the handler for a notification. `None` where there is no handler, or the params cannot be read.
+    /// The future of the handler for a notification. `None` if there is no handler, if the params cannot be read, or if a
+    /// completed elicitation is not known.
     pub(crate) fn begin(
         &self,
         connection: &Arc<Connection>,
@@ -92,12 +93,12 @@ where
 }
 
 impl Client {
-    /// Is called when a server says that its list of tools has changed. The handlers of one session run one at a time, in
-    /// the order in which the server said it.
+    /// Sets the handler that is called when a server notifies the client that its list of tools has changed. The handlers
+    /// of one session run one at a time, in the order of the notifications.
     ///
-    /// Legacy servers send it unasked. Modern ones send it to subscribers, so a session with one opens a subscription when it
-    /// connects, for those handlers that exist by then and whose capability the server has declared. A refusal is logged.
-    /// [`ClientSession::listen`] opens a subscription of your own.
+    /// Legacy servers send the notification unasked. Modern servers send it to subscribers, so a session with a modern
+    /// server opens a subscription when it connects, for those handlers that exist by then and whose capability the server
+    /// has declared. A refusal is logged. [`ClientSession::listen`] opens a subscription of your own.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
     ///
     /// ```
@@ -123,8 +124,8 @@ impl Client {
         self
     }
 
-    /// Is called when a server says that its list of prompts has changed, as
-    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
+    /// Sets the handler that is called when a server notifies the client that its list of prompts has changed, as
+    /// [`on_tools_changed`](Self::on_tools_changed) does for tools.
     #[must_use]
     #[doc(alias = "notifications/prompts/list_changed")]
     pub fn on_prompts_changed<F, Fut>(self, handler: F) -> Self
@@ -137,8 +138,8 @@ impl Client {
         self
     }
 
-    /// Is called when a server says that its list of resources or of resource templates has changed, as
-    /// [`on_tools_changed`](Self::on_tools_changed) is for tools.
+    /// Sets the handler that is called when a server notifies the client that its list of resources or of resource
+    /// templates has changed, as [`on_tools_changed`](Self::on_tools_changed) does for tools.
     #[must_use]
     #[doc(alias = "notifications/resources/list_changed")]
     pub fn on_resources_changed<F, Fut>(self, handler: F) -> Self
@@ -151,8 +152,8 @@ impl Client {
         self
     }
 
-    /// Is called with the URI when a server says that a resource has changed that the session subscribed to, in its turn
-    /// among the handlers of the session.
+    /// Sets the handler that is called with the URI when a server notifies the client that a subscribed resource has
+    /// changed. It runs in order with the other handlers of the session.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     ///
     /// ```
@@ -178,8 +179,9 @@ impl Client {
         self
     }
 
-    /// Is called with what a server logs, in its turn among the handlers of the session. How severe it must be is said
-    /// with [`log_level`](Self::log_level): modern servers log nothing before.
+    /// Sets the handler that is called with the log messages of a server. It runs in order with the other handlers of the
+    /// session. [`log_level`](Self::log_level) sets the minimum severity of the messages: modern servers send none without
+    /// it.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -204,9 +206,9 @@ impl Client {
         self
     }
 
-    /// Is called with the id of an elicitation when a server says that the user has done at its URL what was to be done
-    /// (2025-11-25 only), in its turn among the handlers of the session. Ids of URLs that the server did not send the user to,
-    /// be it by a question or by refusing a call with
+    /// Sets the handler that is called with the id of an elicitation when a server notifies the client that the user has
+    /// completed it at its URL (2025-11-25 only). It runs in order with the other handlers of the session. Ids of URLs that
+    /// the server did not send the user to, be it by an elicitation request or by refusing a call with
     /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED), are ignored.
     /// See [completion](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     #[must_use]

@@ -1,4 +1,4 @@
-//! The roots of a client, and the notices of their changes.
+//! The roots of a client, and the notifications of their changes.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -15,15 +15,15 @@ use crate::{
     session::task::{spawn, spawn_on},
 };
 
-/// The time after a change within which further changes are told together with it.
+/// The time after a change within which further changes share its notification.
 const COALESCED: Duration = Duration::from_millis(10);
 
 impl Client {
     /// Tells servers of these [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots), besides those
-    /// that are there. With none, `roots([])` tells servers that there may be roots later; they hear it when they are
-    /// connected to.
+    /// that were added before. With none, `roots([])` declares to servers that there may be roots later. The capability is
+    /// declared when servers are connected to.
     ///
-    /// What is wrong with one is reported by [`connect`](Self::connect).
+    /// An invalid root is reported by [`connect`](Self::connect).
     ///
     /// ```
     /// use oxmcp::{Client, protocol::Root};
@@ -41,12 +41,12 @@ impl Client {
         self
     }
 
-    /// Adds roots to a client that may be connected already, each in place of one with the same URI. Servers of legacy
-    /// revisions are told that the list has changed, where they were told of roots when they were connected to; modern
-    /// servers ask when they need to know.
+    /// Adds roots to a client that may be connected already. Each replaces one with the same URI. Legacy servers are
+    /// notified that the list has changed, if roots were declared to them when they were connected to; modern servers ask
+    /// when they need to know.
     ///
     /// # Errors
-    /// Where the URI of a root does not begin with `file://`. Then none of them is added.
+    /// If the URI of a root does not begin with `file://`. Then none of them is added.
     ///
     /// ```
     /// use oxmcp::{Client, protocol::Root};
@@ -85,7 +85,7 @@ impl Client {
         Ok(())
     }
 
-    /// Removes roots by URI; URIs that are unknown are ignored. Servers are told if the list has changed, as by
+    /// Removes roots by URI; URIs that are unknown are ignored. Servers are notified if the list has changed, as by
     /// [`add_roots`](Self::add_roots).
     pub fn remove_roots<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         let uris: Vec<_> = uris.into_iter().collect();
@@ -103,7 +103,7 @@ impl Client {
         }
     }
 
-    /// Tells the servers of the change, together with those that follow within [`COALESCED`].
+    /// Notifies the servers of the change, together with the changes that follow within [`COALESCED`].
     fn roots_changed(&self) {
         let Some(runtime) = self.runtime() else {
             return;
@@ -122,8 +122,8 @@ impl Client {
     }
 }
 
-/// A task that is about to tell the servers. Dropped, also with a runtime that ends before they were told, it lets the next
-/// change begin another.
+/// The mark of a task that is about to notify the servers. When it is dropped, also with a runtime that ends before the
+/// servers were notified, the next change begins another task.
 struct PendingNotice(Client);
 
 impl Drop for PendingNotice {
@@ -132,7 +132,7 @@ impl Drop for PendingNotice {
     }
 }
 
-/// Tells each server in a task of its own: a server that reads slowly must not hold up the others.
+/// Notifies each server in a task of its own: a server that reads slowly must not hold up the others.
 fn notify_servers(client: &Client) {
     for session in client.sessions().filter(expects_root_changes) {
         spawn(async move {

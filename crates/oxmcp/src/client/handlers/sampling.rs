@@ -11,8 +11,8 @@ use crate::{
     session::handler::traits::{Handler, HandlerFuture, IntoError},
 };
 
-/// What the handler of [`Client::on_sample`] may return: a [`CreateMessageResult`], or a `Result` of one, whose error is an
-/// [`Error`](crate::Error) or any [`std::error::Error`].
+/// The types that the handler of [`Client::on_sample`] may return: a [`CreateMessageResult`], or a `Result` of one, whose
+/// error is an [`Error`](crate::Error) or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a model",
     label = "not a `CreateMessageResult`",
@@ -20,10 +20,10 @@ use crate::{
     note = "or a `Result` of it; the error can be any `std::error::Error`"
 )]
 pub trait IntoCreateMessageResult {
-    /// The answer.
+    /// Converts the value to the result of the request.
     ///
     /// # Errors
-    /// What asking the model failed with.
+    /// The error with which asking the model failed.
     fn into_create_message_result(self) -> Result<CreateMessageResult>;
 }
 
@@ -41,13 +41,13 @@ impl<T: IntoCreateMessageResult, E: IntoError> IntoCreateMessageResult for Resul
 }
 
 impl Client {
-    /// Is called when a server asks the client's model. Servers are told that they may ask; they hear it when they are
-    /// connected to, so set it before.
+    /// Sets the handler that is called when a server requests a message from the client's model. It declares the capability
+    /// to servers when they are connected to, so set it before.
     ///
-    /// The handler takes what is asked, and with a [`RequestContext`](crate::RequestContext) beside it knows who asks.
-    /// There should be a person who can say no to it: a refusal is the error
-    /// `Error::protocol(-1, "User rejected sampling request")`, by the words of the specification. The answer must have no
-    /// more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
+    /// The handler takes the params of the request, and optionally a [`RequestContext`](crate::RequestContext), which says
+    /// which server asks. There should be a person who can refuse the request: a refusal is the error
+    /// `Error::protocol(-1, "User rejected sampling request")`, in the words of the specification. The response must have
+    /// no more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
     /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
     ///
     /// ```
@@ -76,9 +76,9 @@ impl Client {
         self
     }
 
-    /// Tells servers that the handler of [`on_sample`](Self::on_sample) hands the model the
-    /// [`tools`](CreateMessageParams::tools) that come with what is asked (2025-11-25 and later). Without it, a server
-    /// that sends tools is refused.
+    /// Declares to servers that the handler of [`on_sample`](Self::on_sample) passes the
+    /// [`tools`](CreateMessageParams::tools) of a request to the model (2025-11-25 and later). Without it, a server that
+    /// sends tools is refused.
     /// See [sampling with tools](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#tools-in-sampling).
     #[must_use]
     pub fn sampling_tools(self) -> Self {
@@ -86,7 +86,7 @@ impl Client {
         self
     }
 
-    /// Tells servers that the handler of [`on_sample`](Self::on_sample) heeds
+    /// Declares to servers that the handler of [`on_sample`](Self::on_sample) heeds
     /// [`include_context`](CreateMessageParams::include_context) (2025-11-25 and later).
     #[must_use]
     pub fn sampling_context(self) -> Self {

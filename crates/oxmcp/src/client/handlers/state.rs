@@ -23,8 +23,8 @@ use crate::{
 };
 
 impl Client {
-    /// Adds handlers that share a state, as the settings of the user: they take it before all else. Each call gets a clone of it:
-    /// mostly it is an [`Arc`](std::sync::Arc), or a struct of some.
+    /// Adds handlers that share a state, such as the settings of the user, as their first argument. Each call gets a clone
+    /// of the state: usually it is an [`Arc`](std::sync::Arc), or a struct of several.
     ///
     /// ```
     /// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};

@@ -12,7 +12,7 @@ const MAX_OPEN: usize = 1024;
 /// The longest id that is kept, in bytes. Servers use a UUID or the like; the completion of longer ids is ignored.
 const MAX_ID_BYTES: usize = 1024;
 
-/// The ids of the elicitations, of which a server may say later that the user is done there.
+/// The ids of the elicitations that a server may report as complete later.
 #[derive(Debug, Default)]
 pub(crate) struct UrlElicitations(Mutex<VecDeque<String>>);
 
@@ -32,7 +32,7 @@ impl UrlElicitations {
         open.push_back(id.to_owned());
     }
 
-    /// Adds those of an error by which the server has refused a call until the user was there.
+    /// Adds the elicitations of an error, by which the server has refused a call until the user has visited their URLs.
     pub(crate) fn insert_required(&self, error: &Error) {
         if error.code() != ErrorCode::URL_ELICITATION_REQUIRED {
             return;
@@ -48,8 +48,8 @@ impl UrlElicitations {
         }
     }
 
-    /// Removes an elicitation that the server says is complete. Returns whether there was one: the specification has others
-    /// ignored.
+    /// Removes an elicitation that the server reports as complete. Returns whether it was known: by the specification,
+    /// others are ignored.
     pub(crate) fn complete(&self, id: &str) -> bool {
         let mut open = self.0.lock();
         let place = open.iter().position(|known| known == id);

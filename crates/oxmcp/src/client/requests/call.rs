@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// A call that is about to be made. Await it for the result, or first say how it is to be made.
+/// A call that is about to be made. Await it for the result, or set its options first.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,27 +47,27 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Dropping it before does nothing. What takes futures only, as [`tokio::spawn`] does, takes its
+/// Dropping it before it is awaited does nothing. Functions that take only futures, as [`tokio::spawn`] does, take its
 /// [`into_future`](IntoFuture::into_future), which borrows nothing.
 ///
-/// Where a modern server asks the user, the model or for the roots before it gives the result, the client's handlers
-/// answer, and the call goes on by itself, no more than [`ClientLimits::max_rounds`](crate::ClientLimits::max_rounds) times. While
-/// they do the [timeout](Self::timeout) stands still; [`max_total`](Self::max_total) does not. [`manual`](Self::manual) leaves
-/// the answers to you.
+/// If a modern server asks for input (elicitation, sampling or roots) before it gives the result, the client's handlers
+/// answer, and the call goes on by itself, no more than [`ClientLimits::max_rounds`](crate::ClientLimits::max_rounds)
+/// times. While the handlers run, the [timeout](Self::timeout) is paused; [`max_total`](Self::max_total) is not.
+/// [`manual`](Self::manual) leaves the answers to the caller.
 ///
 /// # Errors
-/// What the server answered as an error, what a handler that answers failed with, and whatever keeps the answer from
-/// coming: see [`Error`]'s questions.
+/// The error response of the server, the error of a handler that answers input requests, or any failure that prevents a
+/// response: see the methods of [`Error`].
 ///
 /// # Cancel safety
 /// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
     pub(crate) session: ClientSession,
-    /// The params, or why the call cannot be made.
+    /// The params, or the error because of which the call cannot be made.
     pub(crate) params: Result<Params<M::Params>>,
     pub(crate) options: CallOptions,
-    /// The caller's answers to what the server asked for in an earlier round.
+    /// The caller's answers to the input requests of an earlier round.
     pub(crate) round_input: Option<Box<RoundInput>>,
 }
 
@@ -81,7 +81,7 @@ impl<M: Method> Call<M> {
         }
     }
 
-    /// How long to wait for the answer. Progress, where it was asked for, starts the clock anew.
+    /// Sets the longest time to wait for the response. Progress restarts it, if it was requested.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         let options = &mut self.options;
         options.timeout = timeout.min(LONGEST_WAIT);
@@ -89,14 +89,14 @@ impl<M: Method> Call<M> {
         self
     }
 
-    /// How long to wait altogether, however much progress is reported. Default: 10 minutes, or the timeout if that is
-    /// longer.
+    /// Sets the longest time to wait in total, however much progress is reported. Default: 10 minutes, or the timeout if
+    /// that is longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
         self.options.max_total = max_total.min(LONGEST_WAIT);
         self
     }
 
-    /// Asks for progress, and is told of it, in order and before the answer.
+    /// Requests progress, and sets the handler that is called with it, in order and before the call returns.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));
@@ -126,10 +126,10 @@ impl<M: Method> Call<M> {
         self
     }
 
-    /// Makes the call, whatever is cached.
+    /// Makes the call, without a look at the cache.
     ///
-    /// It is prepared before, so that the future holds the request alone: a future of more than a kilobyte would cost each call
-    /// a slow allocation.
+    /// The request is prepared before the future is made, so that the future holds nothing else: a future of more than a
+    /// kilobyte would cost each call a slow allocation.
     pub(crate) fn send(self) -> BoxFuture<Result<M::Result>> {
         let driver = driver_of::<M>(&self.session);
         match (self.prepare(), driver) {
@@ -157,7 +157,7 @@ impl<M: Method> Call<M> {
         }
     }
 
-    /// Fits everything to the session.
+    /// Fits the params and options to the session.
     pub(crate) fn prepare(self) -> Result<CallRequest> {
         let Self {
             session,
@@ -210,17 +210,19 @@ impl<M: Method> IntoFuture for Call<M> {
 impl Call<CallTool> {
     /// Makes the call, and reads the structured content of the result as `T`.
     ///
-    /// A server that speaks a revision without structured content says the same as text, which is read instead: as
-    /// JSON, or for a type that a string can stand for as it is.
+    /// In a revision without structured content, the server gives the same content as text, which is read instead: as JSON,
+    /// or as it is for a type that can be read from a string.
     ///
-    /// In revisions before 2026-07-28 structured content is an object, and servers wrap what is none: `{"result": [1, 2]}`.
-    /// A server of this SDK says so in the `_meta` of the result ([`Meta::WRAPPED`](oxmcp_protocol::Meta::WRAPPED)), and what
-    /// it wraps is unwrapped, so that the same comes back in every revision. Of other servers, an object whose only member is
-    /// `result` is unwrapped where it cannot be read as a `T` otherwise.
+    /// In revisions before 2026-07-28 structured content is an object, and servers wrap values of other types:
+    /// `{"result": [1, 2]}`. A server of this SDK marks this in the `_meta` of the result
+    /// ([`Meta::WRAPPED`](oxmcp_protocol::Meta::WRAPPED)), and the value is unwrapped, so that the same value is returned
+    /// in every revision. From other servers, an object whose only member is `result` is unwrapped if it cannot be read as
+    /// a `T` otherwise.
     ///
     /// # Errors
-    /// Besides those of the call: [`Error::is_tool_error`](crate::error::Error::is_tool_error), with the tool's own words, where the tool failed; and where
-    /// the result is not a `T`, or not what the server has promised where it listed the tool; see [`validated`](Self::validated).
+    /// Besides those of the call: [`Error::is_tool_error`](crate::error::Error::is_tool_error), with the tool's own
+    /// message, if the tool failed; and an error if the result is not a `T`, or does not match the output schema that the
+    /// server has listed for the tool; see [`validated`](Self::validated).
     ///
     /// # Cancel safety
     /// As for the call itself.
@@ -228,12 +230,13 @@ impl Call<CallTool> {
         structured(&self.validated().await?)
     }
 
-    /// Makes the call, and holds the structured content of the result against the output schema with which the tool was listed
-    /// last in this session, as [`structured`](Self::structured) does. Where it was not listed, failed, or has a schema that
-    /// cannot be used, the result is taken as it is; and always, where the call itself is awaited.
+    /// Makes the call, and validates the structured content of the result against the output schema with which the tool was
+    /// listed last in this session, as [`structured`](Self::structured) does. If the tool was not listed, failed, or has a
+    /// schema that cannot be used, the result is returned as it is. If the call itself is awaited, its result is never
+    /// validated.
     ///
     /// # Errors
-    /// Besides those of the call: where the server has not kept to the schema.
+    /// Besides those of the call: an error if the result does not match the schema.
     ///
     /// # Cancel safety
     /// As for the call itself.

@@ -1,4 +1,4 @@
-//! [`CallDriver`], which makes the calls of tools in the place of the client where their answer may be none yet.
+//! [`CallDriver`], which makes the calls of tools in place of the client, if the response may not be the result yet.
 
 use std::{any::TypeId, sync::Arc};
 
@@ -13,19 +13,19 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// The way in which a room above this one makes the calls of tools: it may go on where the server has answered with something else
-/// than the result. Features and sessions hold it without its type, since requests stand on them.
+/// The functions with which a module above this one makes the calls of tools: it may go on if the server has responded with
+/// something other than the result. Features and sessions hold the driver with its type erased, since the modules of
+/// requests depend on them.
 pub(crate) struct CallDriver {
-    /// The types of results that it goes on with.
+    /// The types of results with which the driver goes on.
     pub(crate) result_types: &'static [&'static str],
-    /// Makes a call. Where the flag says that the call is manual, what the server asks for before it gives a result is left to the
-    /// caller.
+    /// Makes a call. If the flag says that the call is manual, the input requests of the server are left to the caller.
     pub(crate) call: fn(CallRequest, bool) -> BoxFuture<Result<CallAnswer>>,
 }
 
 /// The driver of the calls of a method in a session, if it has one.
 pub(crate) fn driver_of<M: Method>(session: &ClientSession) -> Option<Arc<CallDriver>> {
-    // The comparison is made by the compiler. A method of the user's own reads the results itself.
+    // The compiler evaluates the comparison. A method that users define reads the results itself.
     if TypeId::of::<M>() != TypeId::of::<CallTool>() {
         return None;
     }

@@ -29,16 +29,16 @@ use crate::{
     },
 };
 
-/// The params of a call. It is as small as the text, which most calls carry.
+/// The params of a call. It is no larger than the JSON text, which most calls carry.
 pub(crate) enum Params<P> {
-    /// With the way in which the cache is used, which only typed calls can choose.
+    /// Typed params, with the cache mode, which only typed calls can choose.
     Typed(Box<P>, CacheMode),
     /// A JSON object that fits every revision, without a `_meta`.
     Written(Vec<u8>),
 }
 
 impl Params<CallToolParams> {
-    /// The tool that is called.
+    /// The name of the tool that is called.
     pub(crate) fn tool_name(&self) -> Option<String> {
         match self {
             Self::Typed(params, _) => Some(params.name.clone()),
@@ -68,14 +68,15 @@ pub(crate) enum CallAnswer {
     InputRequired(PendingInput),
 }
 
-/// A result that asks for input. A session that is being closed waits for the call while this lives.
+/// A result that asks for input. While this value lives, a session that is being closed waits for the call.
 pub(crate) struct PendingInput {
     pub(crate) result: Box<str>,
     pub(crate) _guard: ContinuationGuard,
 }
 
 impl CallRequest {
-    /// Makes the request once; once more, where the server has refused the headers of a tool's, or a revision that it speaks.
+    /// Makes the request once, and once more if the server has refused the headers of a tool call, or a revision that it
+    /// speaks.
     pub(crate) async fn send(&mut self) -> Result<CallAnswer> {
         let listings = self.session.state().headers.listings();
         self.options.start = Some(Instant::now());
@@ -101,8 +102,8 @@ impl CallRequest {
         })
     }
 
-    /// Makes the request once more after an error, where that may help. `listings` is the number of listings of tools before the
-    /// request was made.
+    /// Makes the request once more after an error, if that may help. `listings` is the number of listings of tools before
+    /// the request was made.
     async fn retry(&mut self, error: Error, listings: u64) -> Result<CallResult> {
         self.note_url_elicitations(&error);
         let start = self.options.start.unwrap_or_else(Instant::now);
@@ -122,14 +123,15 @@ impl CallRequest {
         again.inspect_err(|error| self.note_url_elicitations(error))
     }
 
-    /// Whether the server has refused the revision of the request, and says that it speaks it: that is odd, and another node of
-    /// the server may take it. Clients should then ask again in a revision that it names.
+    /// Whether the server has refused the revision of the request although it says that it speaks it: another node of the
+    /// server may accept the request. Clients should then ask again in a revision that the server names.
     fn is_taken_in_same_revision(&self, error: &Error) -> bool {
         let revision = self.session.revision();
         on_error(error, &[revision]) == ProbeOutcome::AskAgain(revision)
     }
 
-    /// Whether the tools were listed since, and the server wants other headers than it got: the tool may want others now.
+    /// Lists the tools again if the server has refused the headers of the request. Returns whether the tool may want other
+    /// headers now.
     async fn wants_other_headers(
         &mut self,
         error: &Error,
@@ -141,7 +143,7 @@ impl CallRequest {
         let Some(name) = name.flatten() else {
             return Ok(false);
         };
-        // Mutable, as the whole is: callbacks can be sent to another thread, and not shared.
+        // Borrowed mutably, as `self` is: the callbacks are `Send`, but not `Sync`.
         let options = &mut self.options;
         let limit = options.timeout.min(options.max_total);
         select! {
@@ -152,16 +154,16 @@ impl CallRequest {
         }
     }
 
-    /// Notes the elicitations by URL that an error asks for.
+    /// Records the elicitations by URL that an error asks for.
     fn note_url_elicitations(&self, error: &Error) {
         let state = self.session.state();
-        // A client that cannot send its user to a URL never hears of the end of such an elicitation.
+        // A client without a handler for URLs ignores the completion of such an elicitation.
         if state.client.features().on_elicit_url.is_some() {
             state.url_elicitations.insert_required(error);
         }
     }
 
-    /// Refuses a result of an unknown type. Types that an extension has added are taken where the client has the extension,
+    /// Refuses a result of an unknown type. Types that an extension has added are accepted if the client has the extension
     /// and the method reads them.
     pub(crate) fn check_type(&self, result: &str) -> Result<()> {
         let result = Text::checked(result);
@@ -182,10 +184,10 @@ impl CallRequest {
     }
 }
 
-/// The longest name of a result type that is shown, in characters.
+/// The longest name of a result type that is shown in an error, in characters.
 const SHOWN_TYPE: usize = 64;
 
-/// What is said of a result whose type is unknown.
+/// The error message for a result of an unknown type.
 fn unknown_type(result: &str) -> String {
     #[derive(serde::Deserialize)]
     struct Typed {
@@ -220,7 +222,7 @@ pub(crate) async fn cancelled(token: Option<&CancellationToken>) {
     }
 }
 
-/// Lists the tools, to learn which headers they want. Returns whether that can have changed the headers of a call.
+/// Lists the tools, to learn which headers they want. Returns whether that may have changed the headers of a call.
 async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) -> bool {
     let headers = &session.state().headers;
     let Some(mirror) = headers.mirror() else {
@@ -233,7 +235,7 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
     }
     let before = mirror.knows(name);
     let mut tools = session.tools().cache(CacheMode::Refresh);
-    // Of all tools only the one is kept: a server may have many, and make them long.
+    // Only the tool of the call is kept: a server may have many tools with long descriptions.
     let mut wanted = None;
     while let Some(listed) = tools.next().await {
         match listed {
@@ -246,11 +248,11 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
         }
     }
     headers.count_listing();
-    // Learned once more as the newest, in case that there are more tools than are remembered.
+    // Learned once more as the newest, in case there are more tools than the mirror can hold.
     wanted.is_some_and(|tool| mirror.learn(&tool).is_ok()) && (before || mirror.knows(name))
 }
 
-/// The tool that a call names.
+/// The name of the tool in the params of a call.
 pub(crate) fn tool_name(params: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
@@ -260,7 +262,7 @@ pub(crate) fn tool_name(params: &[u8]) -> Option<String> {
     Some(named.name)
 }
 
-/// The input of a round that the caller gives, and the state that the server gave with its questions.
+/// The caller's answers to the input requests of a round, and the request state that the server gave with them.
 #[derive(Debug, Default)]
 pub(crate) struct RoundInput {
     pub(crate) answers: Option<InputResponses>,

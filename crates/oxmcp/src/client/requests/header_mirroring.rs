@@ -1,4 +1,4 @@
-//! The parameters of tools that a session's transport repeats in headers, as the lists of tools declare it.
+//! The parameters of tools that a session's transport repeats in headers, as the listed tools declare them.
 //!
 //! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
 
@@ -12,13 +12,13 @@ use crate::{error::Error, logged::Logged, transport::mirror::Mirror};
 /// The number of tools of a page that are named in the log.
 const MAX_NAMED: usize = 8;
 
-/// The mirror of a session's transport, where it has one, and the listings that renew what it knows.
+/// The mirror of a session's transport, if it has one, and the listings of tools that renew its contents.
 #[derive(Debug)]
 pub(crate) struct HeaderMirroring {
     mirror: Option<Mirror>,
-    /// Held while the tools are listed because a call was refused: all calls that wait for it have the use of it.
+    /// Held while the tools are listed because a call was refused: all calls that wait for the lock share the listing.
     listing: Mutex<()>,
-    /// The number of these listings.
+    /// The number of listings that were made because a call was refused.
     listings: AtomicU64,
 }
 
@@ -53,7 +53,8 @@ impl HeaderMirroring {
         self.mirror.is_some() && error.is_protocol() && error.code() == ErrorCode::HEADER_MISMATCH
     }
 
-    /// Learns from a list of tools which params they want mirrored, and removes tools whose declarations are wrong.
+    /// Learns from a page of listed tools which params they want mirrored, and removes tools whose declarations are
+    /// invalid.
     pub(crate) fn screen(&self, page: &mut ListToolsResult) {
         let Some(mirror) = &self.mirror else {
             return;

@@ -20,7 +20,8 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// All entries of a list, page after page: a [`Stream`] that asks for the next page when the last one is used up.
+/// All entries of a list, page after page: a [`Stream`] that requests the next page when the entries of the last one are
+/// used up.
 ///
 /// ```
 /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -34,47 +35,49 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Without the capability in what the server has [declared](ClientSession::offers) the list is empty, and no
-/// request is made for it. A single page, as of [`ClientSession::list_tools`], is requested all the same, which gives the server's error.
+/// If the server has not [declared](ClientSession::offers) the capability, the list is empty, and no request is made for
+/// it. A single page, as of [`ClientSession::list_tools`], is requested all the same, and fails with the server's error.
 ///
-/// It ends with the first error. A server that gives the same page again, more pages than
+/// The list ends with the first error. It is an error if the server gives the same page again, more pages than
 /// [`ClientLimits::max_pages`](crate::ClientLimits::max_pages), or more bytes than
-/// [`ClientLimits::max_listing_bytes`](crate::ClientLimits::max_listing_bytes), is an error. Pages that the client has kept and that are still fresh
-/// are not asked for again, see [`cache`](Self::cache).
+/// [`ClientLimits::max_listing_bytes`](crate::ClientLimits::max_listing_bytes). Cached pages that are still fresh are not
+/// requested again; see [`cache`](Self::cache).
 /// See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 #[must_use = "a list is read by asking it for entries"]
 pub struct Listing<T> {
     session: ClientSession,
     method: &'static str,
     request: Box<RequestPage<T>>,
-    /// What travels beside each request.
+    /// The metadata (`_meta`) of each request.
     meta: Meta,
-    /// Whether a server that does not know the method has an empty list.
+    /// Whether the list is empty if the server does not know the method.
     or_none: bool,
-    /// The use of cached pages, where it was chosen.
+    /// The use of cached pages, if it was chosen.
     mode: Option<CacheMode>,
-    /// The entries of the last page that are left.
+    /// The remaining entries of the last page.
     entries: vec::IntoIter<T>,
-    /// The request for a page, while it is under way.
+    /// The request for a page, while it is in flight.
     requested: Option<BoxFuture<Result<Page<T>>>>,
-    /// Where the next page begins, or why there is none; `None` after the last page.
+    /// The cursor of the next page (`None` for the first page), or the error because of which there is none; `None` after
+    /// the last page.
     next: Option<Result<Option<Cursor>>>,
     seen: SeenCursors,
     /// The bytes of the pages so far.
     bytes: usize,
 }
 
-/// Nothing in it is pinned but what has a box of its own.
+/// Only the future of a request is pinned, and it has a box of its own.
 impl<T> Unpin for Listing<T> {}
 
-/// The entries of a page, and where the next one begins.
+/// The entries of a page, and the cursor of the next page.
 type Page<T> = (Vec<T>, Option<Cursor>);
 
 type RequestPage<T> =
     dyn Fn(&ClientSession, PaginatedParams, CacheMode) -> BoxFuture<Result<Page<T>>> + Send;
 
 impl<T: Serialize + Send + 'static> Listing<T> {
-    /// Lists by a method of this kind, where the server has declared it. `page` takes a result apart.
+    /// Lists by a method of this kind, if the server has declared it. `page` splits a result into its entries and the next
+    /// cursor.
     ///
     /// [Clients use what was declared and nothing else](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#operation).
     pub(crate) fn new<M: Method<Params = PaginatedParams>>(
@@ -112,8 +115,8 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         }
     }
 
-    /// How the list uses cached pages, as [`Call::cache`](crate::Call::cache) does for a call. The first choice counts, made
-    /// before the first entry is read. Lists of tasks are not cached.
+    /// Sets how the list uses cached pages, as [`Call::cache`](crate::Call::cache) does for a call. The first choice
+    /// counts; make it before the first entry is read. Lists of tasks are not cached.
     ///
     /// ```
     /// use oxmcp::CacheMode;
@@ -128,7 +131,7 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         self
     }
 
-    /// Begins at a cursor, the `next_cursor` of a page before, in place of the first page.
+    /// Begins at a cursor, the `next_cursor` of an earlier page, instead of at the first page.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -154,9 +157,9 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         self
     }
 
-    /// Takes a server that declares the capability and does not know the method
-    /// ([`ErrorCode::METHOD_NOT_FOUND`](crate::ErrorCode::METHOD_NOT_FOUND)) for one that has nothing to list: some that have
-    /// resources know no resource templates.
+    /// Treats the list as empty if the server declares the capability but does not know the method
+    /// ([`ErrorCode::METHOD_NOT_FOUND`](crate::ErrorCode::METHOD_NOT_FOUND)): some servers with resources do not know
+    /// resource templates.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -173,7 +176,7 @@ impl<T: Serialize + Send + 'static> Listing<T> {
     /// The next entry, or `None` at the end.
     ///
     /// # Errors
-    /// Those of asking for the next page.
+    /// Those of the request for the next page.
     ///
     /// # Cancel safety
     /// Cancel safe: no entry is lost.
@@ -181,13 +184,13 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         StreamExt::next(self).await
     }
 
-    /// All that is left.
+    /// Reads all entries that are left.
     ///
     /// # Errors
-    /// Those of asking for a page.
+    /// Those of the request for a page.
     ///
     /// # Cancel safety
-    /// Dropping the future gives up what has been read.
+    /// Dropping the future discards the entries that have been read.
     pub async fn all(mut self) -> Result<Vec<T>> {
         let mut all = Vec::new();
         while let Some(entry) = self.next().await {
@@ -203,7 +206,7 @@ struct SeenCursors(HashSet<Cursor>);
 
 impl SeenCursors {
     fn check(&mut self, method: &str, next: Cursor, limit: usize) -> Result<Cursor> {
-        // The page that this cursor came with is one more than there are cursors before it.
+        // The number of the page with this cursor is one more than the number of cursors before it.
         if self.0.len() + 1 >= limit {
             return Err(Error::limit(format!(
                 "{method}: the list has more than {limit} pages"
@@ -229,7 +232,7 @@ impl<T: Serialize> Stream for Listing<T> {
             }
             if let Some(cursor) = this.next.take() {
                 let mut params = PaginatedParams::default();
-                // A wrong cursor is an error after the entries of the page that it came with.
+                // A wrong cursor is reported as an error after the entries of its page.
                 params.cursor = cursor?;
                 params.meta = this.meta.clone();
                 let mode = this.mode.unwrap_or_default();
@@ -247,7 +250,7 @@ impl<T: Serialize> Stream for Listing<T> {
                 page => page?,
             };
             let limits = &this.session.connection().limits;
-            // A page alone has the bound of its message.
+            // A single page is bounded by the limit of its message.
             if next.is_some() || this.bytes > 0 {
                 this.bytes = this.bytes.saturating_add(written_length(&entries));
             }
@@ -279,7 +282,7 @@ fn written_length(entries: &impl Serialize) -> usize {
         }
     }
     let mut count = Count(0);
-    // What was read from JSON can be written as JSON.
+    // Entries that were read from JSON can be written as JSON.
     let _ = serde_json::to_writer(&mut count, entries);
     count.0
 }

@@ -1,4 +1,4 @@
-//! The log level that a client asks servers for: once of a legacy server, with each request of a modern one.
+//! The log level that a client requests from servers: once from a legacy server, with each request from a modern one.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -11,13 +11,13 @@ use crate::{
     session::task::run_polled_within,
 };
 
-/// How long a connection that is being opened waits for the answer to `logging/setLevel`: many times what any server needs to
-/// store a level, and little for one that never answers.
+/// The longest time that a connection that is being opened waits for the response to `logging/setLevel`: many times the
+/// time that a server needs to store a level, and a short delay for a server that never responds.
 const LEVEL_ANSWER: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Asks the servers that are connected to from now on for what they log, from this level on;
-    /// [`on_log`](Self::on_log) gets it. [`ClientSession::set_log_level`] changes it for one session, and
+    /// Requests the log messages of this level and above from the servers that are connected to from now on;
+    /// [`on_log`](Self::on_log) gets them. [`ClientSession::set_log_level`] changes the level for one session, and
     /// [`Call::log_level`] for one call.
     #[must_use]
     pub fn log_level(self, level: LoggingLevel) -> Self {
@@ -27,10 +27,10 @@ impl Client {
 }
 
 impl ClientSession {
-    /// Asks the server for what it logs, from this level on. [`Client::on_log`] gets it.
+    /// Requests the log messages of this level and above from the server. [`Client::on_log`] gets them.
     ///
-    /// It works in every revision: a legacy server is told once, with `logging/setLevel`; modern ones are told with
-    /// each request that is made from now on, and nothing is sent by this alone.
+    /// It works in every revision: a legacy server is told once, with `logging/setLevel`; a modern server is told with each
+    /// request that is made from now on, and nothing is sent by this method alone.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// # Errors
@@ -57,9 +57,9 @@ impl ClientSession {
         }
     }
 
-    /// Asks for the level of the session that this one follows, or else for the client's, before anything else is sent. A legacy
-    /// server that does not log is not asked. Its answer is waited for, so that the level is in force, but not for long: it says
-    /// nothing that the session needs.
+    /// Requests the log level of the session that this one replaces, or else that of the client, before anything else is
+    /// sent. A legacy server that does not log is not asked. The response is waited for, so that the level is in force, but
+    /// only for a short time: it contains nothing that the session needs.
     pub(crate) async fn request_logs(&self) {
         let asked = self.state().requested.level();
         let Some(level) = asked.or(self.client().features().log_level) else {
@@ -83,8 +83,8 @@ impl ClientSession {
 }
 
 impl<M: Method> Call<M> {
-    /// Asks a modern server for what it logs while it serves this call, from this level on, whatever the session wants to
-    /// hear. In legacy revisions the level is the session's: this changes nothing there.
+    /// Requests the log messages of this level and above from a modern server while it serves this call, whatever the level
+    /// of the session. In legacy revisions the level belongs to the session, and this method changes nothing.
     pub fn log_level(self, level: LoggingLevel) -> Self {
         if self.session.has_method(SetLevel::NAME).is_ok() {
             return self;

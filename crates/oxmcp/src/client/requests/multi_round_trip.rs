@@ -1,5 +1,5 @@
-//! Rounds of input: what a modern server asks for within a result, answered by the client's handlers or by the caller, and
-//! the request made again.
+//! Rounds of input: the input requests of a modern server within a result, the answers of the client's handlers or of the
+//! caller, and the repeated request.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
@@ -41,12 +41,12 @@ use crate::{
     },
 };
 
-/// The first and the longest pause before a request is made again that nothing was asked for.
+/// The first and the longest pause before a request is made again, if the server has asked for no input.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(250));
 
 impl CallRequest {
-    /// Answers what the server asks for and makes the request again, until the result is complete. A session that is being
-    /// closed waits for that, as it does for any call.
+    /// Answers the input requests of the server and makes the request again, until the result is complete. A session that
+    /// is being closed waits for this, as it does for any call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request on the wire, and the handlers that are running.
@@ -110,10 +110,10 @@ impl CallRequest {
         )))
     }
 
-    /// Refuses a state that is too long to be carried to the server and back.
+    /// Refuses a request state that is too long to be sent back to the server.
     fn check_state(&self, state: Option<&RawValue>) -> Result<()> {
         let limit = self.session.connection().limits.max_request_state;
-        // Its quotes do not count.
+        // The quotes of the JSON string do not count.
         let length = state.map_or(0, |state| state.get().len().saturating_sub(2));
         if length <= limit {
             return Ok(());
@@ -126,7 +126,7 @@ impl CallRequest {
     }
 }
 
-/// What the rounds of a call share.
+/// The data that the rounds of a call share.
 struct Rounds {
     session: ClientSession,
     method: &'static str,
@@ -136,7 +136,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// Runs the work between two requests: it ends with the call, and with the session.
+    /// Runs the work between two requests, until the call is cancelled or has reached its deadline, or the session ends.
     async fn bounded<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let (method, max_total) = (self.method, self.max_total);
         let ended = self.session.connection().calls().wait_closed();
@@ -153,8 +153,8 @@ impl Rounds {
     }
 }
 
-/// Answers what a server asks for in one go, all at once, by the client's handlers. The first failure ends it. `method` is what the
-/// server asks for the sake of.
+/// Answers the input requests of one round concurrently, with the client's handlers. The first failure ends it. `method` is
+/// the method of the call for which the server asks.
 pub(crate) async fn answer_all(
     session: &ClientSession,
     method: &str,
@@ -205,7 +205,7 @@ fn text(params: Option<&RawValue>) -> Text<'_> {
     params.map_or(Text::EMPTY, Text::from)
 }
 
-/// Answers one input, as if it were a request of the server with the key for its id.
+/// Answers one input request, as if it were a request of the server with the key as its id.
 async fn answer(
     session: &ClientSession,
     key: &str,
@@ -237,18 +237,18 @@ async fn answer(
 pub enum CallOutcome<R> {
     /// The result.
     Complete(R),
-    /// None yet: the server asks for input.
+    /// No result yet: the server asks for input.
     InputRequired(InputRequiredResult),
 }
 
 impl<M: MultiRoundTrip> Call<M> {
-    /// Makes the call without answering what the server asks: that is left to you. To go on, make the call again, with
-    /// [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy servers ask in
-    /// requests of their own, which the client's handlers answer, so what they give is always complete.
+    /// Makes the call without answering the input requests of the server: that is left to the caller. To go on, make the
+    /// call again, with [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy
+    /// servers ask in requests of their own, which the client's handlers answer, so their results are always complete.
     /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
     ///
-    /// A server asks only for what the client says that it can give: for forms, [`Client::on_elicit`] must be set
-    /// although it is not called here.
+    /// A server asks only for input that the client has declared: for forms, [`Client::on_elicit`] must be set although it
+    /// is not called here.
     ///
     /// ```
     /// use oxmcp::{
@@ -302,7 +302,7 @@ impl<M: MultiRoundTrip> Call<M> {
         read::<M>(&session, result).map(CallOutcome::Complete)
     }
 
-    /// Gives answers to what the server asked when the call was made before, by the keys of what was asked.
+    /// Adds answers to the input requests of the previous round, by their keys.
     pub fn input_responses<K: Into<String>>(
         mut self,
         answers: impl IntoIterator<Item = (K, InputResponse)>,
@@ -315,7 +315,7 @@ impl<M: MultiRoundTrip> Call<M> {
         self
     }
 
-    /// Gives back the state that the server gave when the call was made before.
+    /// Sends back the request state that the server gave in the previous round.
     pub fn request_state(mut self, state: impl Into<String>) -> Self {
         self.round_input.get_or_insert_default().state = Some(state.into());
         self

@@ -57,14 +57,14 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All tools: none where the server has not declared the capability `tools`.
+    /// All tools: none if the server has not declared the capability `tools`.
     #[doc(alias("tools/list", "list_tools"))]
     pub fn tools(&self) -> Listing<Tool> {
         let declared = Some(FeatureKind::Tools);
         Listing::new::<method::ListTools>(self, declared, |page| (page.tools, page.next_cursor))
     }
 
-    /// Gets a prompt. `arguments` are pairs of strings, or `()` where it takes nothing.
+    /// Gets a prompt. `arguments` are pairs of strings, or `()` for a prompt without arguments.
     /// See [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
     ///
     /// ```
@@ -92,7 +92,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All prompts: none where the server has not declared the capability `prompts`.
+    /// All prompts: none if the server has not declared the capability `prompts`.
     #[doc(alias("prompts/list", "list_prompts"))]
     pub fn prompts(&self) -> Listing<Prompt> {
         let declared = Some(FeatureKind::Prompts);
@@ -112,7 +112,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All resources: none where the server has not declared the capability `resources`.
+    /// All resources: none if the server has not declared the capability `resources`.
     #[doc(alias("resources/list", "list_resources"))]
     pub fn resources(&self) -> Listing<Resource> {
         let declared = Some(FeatureKind::Resources);
@@ -130,7 +130,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All resource templates: none where the server has not declared the capability `resources`.
+    /// All resource templates: none if the server has not declared the capability `resources`.
     #[doc(alias("resources/templates/list", "list_resource_templates"))]
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
         let declared = Some(FeatureKind::Resources);
@@ -139,8 +139,8 @@ impl ClientSession {
         })
     }
 
-    /// Asks how an argument may be completed. [`complete_prompt`](Self::complete_prompt) and
-    /// [`complete_resource`](Self::complete_resource) are shorter, where nothing else is settled yet.
+    /// Requests completions of an argument. [`complete_prompt`](Self::complete_prompt) and
+    /// [`complete_resource`](Self::complete_resource) are shorter, if no other argument is settled yet.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
@@ -159,7 +159,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// Asks how an argument of a prompt may be completed, of which `value` was typed.
+    /// Requests completions of an argument of a prompt, of which `value` was typed.
     #[doc(alias = "completion/complete")]
     pub fn complete_prompt(
         &self,
@@ -171,7 +171,7 @@ impl ClientSession {
         self.complete(CompleteParams::new(reference, argument, value))
     }
 
-    /// Asks how a variable of a resource template may be completed, of which `value` was typed.
+    /// Requests completions of a variable of a resource template, of which `value` was typed.
     #[doc(alias = "completion/complete")]
     pub fn complete_resource(
         &self,
@@ -183,11 +183,11 @@ impl ClientSession {
         self.complete(CompleteParams::new(reference, variable, value))
     }
 
-    /// Subscribes to what passes a filter (2026-07-28 and later). Await it: it is there once the server has acknowledged
-    /// it, and from then on nothing is missed. There may be any number of subscriptions; each lasts until one side ends
-    /// it, and no timeout applies.
+    /// Subscribes to the notifications that pass a filter (2026-07-28 and later). Await it: it returns once the server has
+    /// acknowledged the subscription, and from then on no notification is missed. There may be any number of subscriptions;
+    /// each lasts until one side ends it, and no timeout applies.
     ///
-    /// Who only wants to know that lists have changed, or a resource, needs none:
+    /// To be notified of changed lists or of a changed resource alone, no subscription is needed:
     /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings and
     /// [`watch_resource`](Self::watch_resource) work in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
@@ -196,41 +196,41 @@ impl ClientSession {
         Listen::new(self.clone(), filter)
     }
 
-    /// Asks to be told when a resource changes (2025-11-25 and earlier). [`watch_resource`](Self::watch_resource) does it
-    /// in every revision.
+    /// Subscribes to the changes of a resource (2025-11-25 and earlier). [`watch_resource`](Self::watch_resource) works in
+    /// every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
     #[doc(alias = "resources/subscribe")]
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<method::Subscribe> {
         self.request(SubscribeParams::new(uri))
     }
 
-    /// Takes back [`subscribe`](Self::subscribe).
+    /// Ends a subscription of [`subscribe`](Self::subscribe) (2025-11-25 and earlier).
     #[doc(alias = "resources/unsubscribe")]
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<method::Unsubscribe> {
         self.request(SubscribeParams::new(uri))
     }
 
-    /// Sets how severe log messages must be to be sent (2025-11-25 and earlier).
+    /// Sets the minimum severity of the log messages that the server sends (2025-11-25 and earlier).
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
     #[doc(alias = "logging/setLevel")]
     pub fn set_level(&self, level: LoggingLevel) -> Call<method::SetLevel> {
         self.request(SetLevelParams::new(level))
     }
 
-    /// Asks how a task fares (2025-11-25 only).
+    /// Requests the status of a task (2025-11-25 only).
     /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
     #[doc(alias = "tasks/get")]
     pub fn get_task(&self, task_id: impl Into<String>) -> Call<method::GetTask> {
         self.request(TaskParams::new(task_id))
     }
 
-    /// Asks for the result of a task, and waits until there is one (2025-11-25 only).
+    /// Requests the result of a task, and waits until there is one (2025-11-25 only).
     #[doc(alias = "tasks/result")]
     pub fn get_task_payload(&self, task_id: impl Into<String>) -> Call<method::GetTaskPayload> {
         self.request(TaskParams::new(task_id))
     }
 
-    /// Asks the server to give a task up (2025-11-25 only).
+    /// Asks the server to cancel a task (2025-11-25 only).
     #[doc(alias = "tasks/cancel")]
     pub fn cancel_task(&self, task_id: impl Into<String>) -> Call<method::CancelTask> {
         self.request(TaskParams::new(task_id))
@@ -249,7 +249,7 @@ impl ClientSession {
         Listing::new::<method::ListTasks>(self, None, |page| (page.tasks, page.next_cursor))
     }
 
-    /// Asks a modern server what it is (2026-07-28 and later).
+    /// Requests the self-description of a modern server (2026-07-28 and later).
     /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl ClientSession {
             .await
     }
 
-    /// Asks the server for a sign of life: with `ping` where the revision has it, else with `server/discover`.
+    /// Checks that the server responds: with `ping` if the revision has it, else with `server/discover`.
     /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
     ///
     /// # Errors
@@ -276,7 +276,7 @@ impl ClientSession {
             let call = self.request::<method::Ping>(EmptyParams::default());
             return call.await.map(drop);
         }
-        // A cached answer is no sign of life.
+        // A cached response would not show that the server responds.
         let call = self.request::<method::Discover>(EmptyParams::default());
         call.cache(CacheMode::Bypass).await.map(drop)
     }
@@ -301,16 +301,17 @@ fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Resu
     Ok(out)
 }
 
-/// What a prompt can be given: pairs of strings, as an array, a `Vec` or a map of them, or `()` where it takes nothing.
+/// The arguments that a prompt can be given: pairs of strings, as an array, a `Vec` or a map of them, or `()` for a prompt
+/// without arguments.
 ///
-/// You do not need to worry about `Marker`: it tells the two apart.
+/// `Marker` distinguishes the two cases, and callers need not name it.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot be given `{Self}`",
     label = "neither pairs of strings nor `()`",
     note = "give pairs, `[(\"topic\", \"tea\")]` or a map of strings, or `()` where the prompt takes nothing"
 )]
 pub trait IntoPromptArguments<Marker> {
-    /// What is sent.
+    /// Converts the value to the arguments that are sent.
     #[doc(hidden)]
     fn into_prompt_arguments(self) -> Option<OrderedMap<String>>;
 }

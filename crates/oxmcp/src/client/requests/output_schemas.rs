@@ -1,4 +1,4 @@
-//! The output schemas of a session's tools, as they were listed last, and results that are held against them.
+//! The output schemas of a session's tools, as they were listed last, and the validation of results against them.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use crate::{
     sync::Mutex,
 };
 
-/// What the map and the allocator take for an entry, about.
+/// The approximate bytes that the map and the allocator take for an entry.
 const ENTRY_BYTES: usize = 128;
 
 /// The output schemas, by the names of their tools.
@@ -26,19 +26,20 @@ pub(crate) struct OutputSchemas {
 #[derive(Debug, Default)]
 struct State {
     by_tool: HashMap<String, Arc<OutputSchema>>,
-    /// What the entries [weigh](weight).
+    /// The sum of the [weights](weight) of the entries.
     bytes: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct OutputSchema {
     raw: RawJson,
-    /// Compiled for the first result. `None` where it cannot be.
+    /// The schema, compiled for the first result. `None` if it cannot be compiled.
     compiled: OnceLock<Option<Schema>>,
 }
 
 impl OutputSchemas {
-    /// Learns from a page of a list of tools. Together they have no more bytes than a list may have (`limit`).
+    /// Learns the schemas of a page of listed tools. All schemas together take no more bytes than a list may have
+    /// (`limit`).
     pub(crate) fn learn(&self, page: &ListToolsResult, limit: usize) {
         let mut state = self.state.lock();
         for tool in &page.tools {
@@ -63,7 +64,7 @@ impl OutputSchemas {
         }
     }
 
-    /// The tools have changed: what was listed counts no more.
+    /// Forgets all schemas, after the tools have changed.
     pub(crate) fn forget(&self) {
         *self.state.lock() = State::default();
     }
@@ -84,23 +85,25 @@ impl State {
         }
     }
 
-    /// Whether a tool has this very schema already: compiled perhaps, and warned of where it cannot be.
+    /// Whether a tool has this very schema already. It may be compiled, or a warning may have been logged that it cannot
+    /// be.
     fn knows(&self, tool: &str, raw: Option<&RawJson>) -> bool {
         let known = self.by_tool.get(tool).map(|it| it.raw.get());
         known.is_some() && known == raw.map(|it| it.get())
     }
 }
 
-/// What an entry takes, in bytes: the schema as text and compiled, which is about as long, its name, and its place in the map.
+/// The size of an entry in bytes: the schema as text and compiled, which is about as long, its name, and its place in the
+/// map.
 fn weight(tool: &str, raw: &RawJson) -> usize {
     tool.len() + 2 * raw.get().len() + size_of::<OutputSchema>() + ENTRY_BYTES
 }
 
 impl OutputSchema {
-    /// Holds the structured content of a result against the schema. A tool that failed has promised nothing.
+    /// Validates the structured content of a result against the schema. The result of a tool that failed is not checked.
     ///
     /// # Errors
-    /// Says which tool broke what, and where.
+    /// If the content does not match the schema. The error names the tool, the violated rule, and its place.
     pub(crate) fn check(&self, tool: &str, result: &CallToolResult) -> Result<()> {
         let (Some(content), false) = (&result.structured_content, result.is_error) else {
             return Ok(());

@@ -42,9 +42,9 @@ pub(crate) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Res
     Ok(result)
 }
 
-/// Reads a result as what the method returns.
+/// Reads a result as the result type of the method.
 pub(crate) fn decode<T: Payload + DeserializeOwned>(method: &str, result: &str) -> Result<T> {
-    // An array would pass as an object's members in their order.
+    // An array would be read as the members of an object in their order.
     if !result.starts_with('{') {
         return Err(Error::decode(format!(
             "the server's answer to {method} is not an object"
@@ -82,15 +82,16 @@ pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result
     })
 }
 
-/// Reads text that stands for structured content. It need not be JSON: some tools write a word, and mean a string.
+/// Reads text that stands for structured content. It need not be JSON: some tools write a bare word for a string.
 fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     read_structured(text, &Meta::default()).or_else(|error| {
         T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
     })
 }
 
-/// Reads structured content. Legacy revisions allow objects only, and there a value of another type stands in `result`. Where
-/// the server says that it put it there, it is taken from there; else only where the whole cannot be read.
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type is wrapped in the
+/// member `result`. If the server says that it wrapped the value, it is unwrapped; otherwise only if the whole cannot be
+/// read.
 fn read_structured<T: DeserializeOwned>(json: &str, meta: &Meta) -> serde_json::Result<T> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]

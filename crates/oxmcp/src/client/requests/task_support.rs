@@ -9,10 +9,10 @@ use oxmcp_protocol::{ListToolsResult, TaskSupport};
 
 use crate::sync::Mutex;
 
-/// What the map and the allocator take for an entry, about.
+/// The approximate bytes that the map and the allocator take for an entry.
 const ENTRY_BYTES: usize = 64;
 
-/// Which tools can or must run as tasks, by their names.
+/// The support for tasks of the tools that can or must run as tasks, by their names.
 #[derive(Debug, Default)]
 pub(crate) struct TaskSupports {
     state: Mutex<State>,
@@ -26,7 +26,8 @@ struct State {
 }
 
 impl TaskSupports {
-    /// Learns from a page of a list of tools. Together they have no more bytes than a list may have (`limit`).
+    /// Learns the task support of a page of listed tools. All entries together take no more bytes than a list may have
+    /// (`limit`).
     pub(crate) fn learn(&self, page: &ListToolsResult, limit: usize) {
         let mut state = self.state.lock();
         for tool in &page.tools {
@@ -50,7 +51,7 @@ impl TaskSupports {
         self.state.lock().by_tool.get(tool).cloned()
     }
 
-    /// Notes that all tools were listed.
+    /// Records that all tools were listed.
     pub(crate) fn note_listed(&self) {
         self.is_listed.store(true, Ordering::Relaxed);
     }
@@ -60,7 +61,7 @@ impl TaskSupports {
         self.is_listed.load(Ordering::Relaxed)
     }
 
-    /// Forgets all: the server has other tools.
+    /// Forgets all entries, after the tools of the server have changed.
     pub(crate) fn forget(&self) {
         *self.state.lock() = State::default();
         self.is_listed.store(false, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use crate::{
     sync::Mutex,
 };
 
-/// The wanted changes. The task in `sync.rs`, which asks the server for them, is notified when they change.
+/// The wanted subscriptions. The task in `sync.rs`, which requests them from the server, is notified when they change.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredSubscriptions {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ pub(crate) struct DesiredSubscriptions {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The list changes that there are handlers for.
+    /// The list changes that have a handler.
     lists: SubscriptionFilter,
     watched: HashMap<String, Watched>,
     /// Whether the sync task was started.
@@ -38,7 +38,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Watched {
     watchers: Vec<Arc<Listener>>,
-    /// Whether the server has agreed to tell of it.
+    /// Whether the server has agreed to notify of changes of the resource.
     subscribed: bool,
 }
 
@@ -88,12 +88,12 @@ impl DesiredSubscriptions {
         begins
     }
 
-    /// Waits until something else is wanted. Cancel safe.
+    /// Waits until the wanted subscriptions change. Cancel safe.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// The filter of all that is wanted, the resources in order.
+    /// The filter of all wanted subscriptions, with the resources in order.
     pub(crate) fn filter(&self) -> SubscriptionFilter {
         let state = self.state.lock();
         let mut filter = state.lists.clone();
@@ -102,7 +102,7 @@ impl DesiredSubscriptions {
         filter
     }
 
-    /// Acknowledges those of the resources that the server has agreed to, and refuses the others.
+    /// Acknowledges the resources that the server has agreed to, and refuses the others.
     pub(crate) fn settle(&self, asked: &[String], agreed: &HashSet<&String>) {
         for uri in asked {
             if agreed.contains(uri) {
@@ -118,7 +118,7 @@ impl DesiredSubscriptions {
     }
 
     /// Acknowledges new watchers of resources that are subscribed to already. The last watcher of a resource may have left
-    /// and another come before the task has run: then the server is not asked again.
+    /// and another come before the task has run: in this case the server is not asked again.
     pub(crate) fn acknowledge_new<'a>(&self, uris: impl IntoIterator<Item = &'a String>) {
         for uri in uris {
             let is_new = |watched: &Watched| !watched.subscribed;

@@ -14,15 +14,15 @@ use crate::{limits::Limits, session::notifications::queue::BoundedQueue};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SubscriptionEvent {
-    /// There are other tools.
+    /// The list of tools has changed.
     ToolsListChanged,
-    /// There are other prompts.
+    /// The list of prompts has changed.
     PromptsListChanged,
-    /// There are other resources, or other resource templates.
+    /// The list of resources or of resource templates has changed.
     ResourcesListChanged,
     /// A resource has changed.
     ResourceUpdated(ResourceUpdatedParams),
-    /// The subscription had been interrupted, and is open again, for this much. Whatever passes the filter may have
+    /// The subscription was interrupted, and is open again with this filter. Anything that passes the filter may have
     /// changed meanwhile.
     Resumed(SubscriptionFilter),
     /// A notification that this version of the crate does not know.
@@ -30,13 +30,13 @@ pub enum SubscriptionEvent {
     Other {
         /// The name of the notification.
         method: String,
-        /// Its params.
+        /// The params of the notification.
         params: Option<RawJson>,
     },
 }
 
 impl SubscriptionEvent {
-    /// The event of a notification. One that cannot be read is kept as it is.
+    /// The event of a notification. A notification that cannot be read is kept as it is.
     pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Self {
         let updated =
             || params.and_then(|params| ResourceUpdatedParams::from_json(params.get()).ok());
@@ -54,15 +54,15 @@ impl SubscriptionEvent {
     }
 }
 
-/// How a [`Subscription`](crate::Subscription) ended.
+/// The way in which a [`Subscription`](crate::Subscription) ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubscriptionEnd {
-    /// The server ended it properly, as it does when it shuts down.
+    /// The server ended the subscription properly, as it does when it shuts down.
     Graceful,
-    /// The server broke it off, or went away.
+    /// The server broke the subscription off, or went away.
     Remote,
-    /// This side ended it, or closed the session.
+    /// This side ended the subscription, or closed the session.
     Local,
 }
 
@@ -88,7 +88,7 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event; where there is no room the oldest is dropped. Returns `false` where an equal one is queued already.
+    /// Adds an event; if there is no room, the oldest is dropped. Returns `false` if an equal one is queued already.
     pub(crate) fn push(&mut self, event: SubscriptionEvent) -> bool {
         let text = text(&event);
         let (bytes, hash) = (text.len(), self.hasher.hash_one(&text));
@@ -160,7 +160,7 @@ mod tests {
         assert!(events.pop().is_some() && events.pop().is_none());
     }
 
-    /// A comparison of each event with all that are queued would take minutes here: they differ only at their ends.
+    /// A comparison of each event with all queued events would take minutes here: they differ only at their ends.
     #[test]
     fn similar_events_cost_no_more_than_others() {
         let mut events = queue(1 << 13, usize::MAX);

@@ -22,7 +22,7 @@ use crate::{
     session::{connection::Connection, outbound::options::CallOptions},
 };
 
-/// The entry of a request's listener. Dropped, notifications are no longer delivered to it.
+/// The entry of a request's listener. Once it is dropped, notifications are no longer delivered to the listener.
 struct Registration {
     listeners: Arc<Listeners>,
     listener: Arc<Listener>,
@@ -34,7 +34,7 @@ impl Drop for Registration {
     }
 }
 
-/// Ends a listener together with the task that makes its requests, also where that panics.
+/// Ends a listener together with the task that makes its requests, also if the task panics.
 pub(crate) struct FinishGuard(pub(super) Arc<Listener>);
 
 impl FinishGuard {
@@ -65,7 +65,7 @@ impl ListenOutcome {
     }
 }
 
-/// What the requests of a subscription share.
+/// The data that the requests of a subscription share.
 pub(crate) struct ListenRequest {
     pub(crate) connection: Arc<Connection>,
     pub(crate) listeners: Arc<Listeners>,
@@ -91,8 +91,8 @@ impl ListenRequest {
         }
     }
 
-    /// Makes a request, and waits until it ends: by its answer, by `stop`, with the session, or because the server does not
-    /// acknowledge it in time. Dropped, it cancels the request on the wire.
+    /// Makes a request, and waits until it ends: by its response, by `stop`, with the session, or because the server does
+    /// not acknowledge it in time. Dropping the future cancels the request on the wire.
     pub(crate) async fn run(&self, filter: SubscriptionFilter) -> ListenOutcome {
         let Self {
             connection,
@@ -143,8 +143,8 @@ async fn unacknowledged(listener: &Listener, timeout: Duration) {
     }
 }
 
-/// Whether a new request can succeed after this error. It cannot where the server does not serve it, or the session has
-/// ended.
+/// Whether a new request can succeed after this error. It cannot if the server does not serve the request, or the session
+/// has ended.
 pub(crate) fn is_retryable(error: &Error, connection: &Connection) -> bool {
     const FINAL: [ErrorCode; 3] = [
         ErrorCode::METHOD_NOT_FOUND,
@@ -152,14 +152,15 @@ pub(crate) fn is_retryable(error: &Error, connection: &Connection) -> bool {
         ErrorCode::INVALID_REQUEST,
     ];
     let refused = error.is_protocol() && FINAL.contains(&error.code());
-    // A server that has ended may be started anew, and the session go on.
+    // A server that has ended may be started anew, and the session goes on.
     let is_over = error.is_closed() && connection.calls().is_closed();
     !refused && !is_over && !error.is_unsupported()
 }
 
-/// The first pause, at most.
+/// The upper bound of the first pause.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest pause, at most. A subscription that was open for as long begins again with the first.
+/// The upper bound of the longest pause. After a subscription that was open for as long, the pauses begin again with the
+/// first.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Exponential back-off with jitter.

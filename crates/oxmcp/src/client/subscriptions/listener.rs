@@ -28,8 +28,9 @@ use crate::{
 pub(crate) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
 
 impl Listeners {
-    /// Delivers a modern server's notification to its subscription. Returns whether it is for the client's handlers, too. An event for a [`Subscription`](crate::Subscription) is delivered before any middleware
-    /// runs: it must not come later than the end. `resumed` is called first where the notification ends a gap.
+    /// Delivers a modern server's notification to its subscription. Returns whether it is for the client's handlers, too.
+    /// An event for a [`Subscription`](crate::Subscription) is delivered before any middleware runs: it must not come later
+    /// than the end. `resumed` is called first if the notification ends a gap.
     pub(crate) fn deliver(
         &self,
         id: &RequestId,
@@ -50,7 +51,7 @@ impl Listeners {
         self.get(id).is_some_and(|it| it.for_handlers)
     }
 
-    /// The server ends a subscription. Returns whether there is one with this id.
+    /// Ends a subscription, as the server has requested. Returns whether there is one with this id.
     pub(crate) fn end(&self, connection: &Connection, id: &RequestId) -> bool {
         let listener = self.get(id);
         listener.and_then(|_| id.as_number()).is_some_and(|id| {
@@ -80,7 +81,7 @@ pub(crate) fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
     params.meta.subscription_id()
 }
 
-/// One subscription.
+/// The state of one subscription.
 #[derive(Debug)]
 pub(crate) struct Listener {
     /// Whether events go to the client's handlers, and not to a `Subscription`.
@@ -96,13 +97,13 @@ struct State {
     acknowledged: Option<SubscriptionFilter>,
     /// Whether the last request was acknowledged.
     open: bool,
-    /// Whether something may have been missed before the next acknowledgement.
+    /// Whether notifications may have been missed before the next acknowledgement.
     gap: bool,
     events: EventQueue,
     /// The task that waits for an event.
     reader: Option<Waker>,
     end: Option<SubscriptionEnd>,
-    /// Why it ended, where it was not acknowledged.
+    /// The error with which it ended, if it was not acknowledged.
     error: Option<Error>,
 }
 
@@ -172,7 +173,7 @@ impl Listener {
         self.changed.notify_waiters();
     }
 
-    /// Notes that the request has ended, and another will follow. Returns the filter that the server had agreed to.
+    /// Records that the request has ended, and another will follow. Returns the filter that the server had agreed to.
     pub(crate) fn interrupt(&self) -> Option<SubscriptionFilter> {
         let mut state = self.state.lock();
         state.gap |= state.open;
@@ -209,7 +210,7 @@ impl Listener {
         self.wait_for(|state| state.open.then_some(())).await;
     }
 
-    /// Waits for the filter that the server agrees to, or the error that it refuses with.
+    /// Waits for the filter that the server agrees to, or the error with which it refuses.
     pub(crate) async fn acknowledged(&self) -> Result<SubscriptionFilter> {
         self.wait_for(State::outcome).await
     }

@@ -1,4 +1,4 @@
-//! [`ResourceWatch`], the changes of a resource in every revision.
+//! [`ResourceWatch`], the stream of changes of a resource, in every revision.
 
 use std::{
     pin::Pin,
@@ -24,15 +24,15 @@ use crate::{
     session::task::spawn_polled,
 };
 
-/// A resource that is watched: a [`Stream`] of its changes. Made by
+/// The watch of a resource: a [`Stream`] of its changes. It is made by
 /// [`ClientSession::watch_resource`](crate::ClientSession::watch_resource).
 ///
-/// A change of a part of the resource is one of it, too. Equal changes are queued once, and beyond
-/// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in the
-/// log. An interruption, in which changes may have been missed, counts as a change.
+/// A change of a part of the resource counts as a change of the resource. Equal changes are queued once, and beyond
+/// [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a warning in
+/// the log. An interruption, in which changes may have been missed, counts as a change.
 ///
-/// It ends with the session, and where the server refuses the subscription after an interruption. When the last watch of a
-/// resource is dropped, the session unsubscribes.
+/// The watch ends with the session, and if the server refuses the subscription after an interruption. When the last watch
+/// of a resource is dropped, the session unsubscribes.
 #[must_use = "dropping it ends the watch"]
 pub struct ResourceWatch {
     uri: String,
@@ -59,8 +59,8 @@ impl ClientSession {
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where the server does not tell of changes of resources, or not of this one; where it
-    /// refuses; and where the session ends.
+    /// [`Error::is_unsupported`] if the server does not notify of changes of resources, or not of this one. An error if it
+    /// refuses, or if the session ends.
     ///
     /// # Cancel safety
     /// Dropping the future ends the watch.
@@ -94,13 +94,13 @@ impl ClientSession {
 }
 
 impl ResourceWatch {
-    /// The resource that is watched.
+    /// The URI of the watched resource.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// The next change. `None` when the watch has ended and nothing is left.
+    /// The next change. `None` when the watch has ended and no change is left.
     ///
     /// # Cancel safety
     /// Cancel safe: no change is lost.
@@ -122,7 +122,7 @@ impl Stream for ResourceWatch {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<ResourceUpdatedParams>> {
-        // Watchers get no other event.
+        // Watches get no other events.
         while let Some(event) = ready!(self.listener.poll_event(cx)) {
             if let SubscriptionEvent::ResourceUpdated(update) = event {
                 return Poll::Ready(Some(update));

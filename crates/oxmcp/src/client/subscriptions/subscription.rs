@@ -32,11 +32,12 @@ use crate::{
     session::task::spawn_polled,
 };
 
-/// A subscription that is about to be made; await it. Made by [`ClientSession::listen`](crate::ClientSession::listen).
+/// A subscription that is about to be made; await it. It is made by
+/// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
 /// # Errors
-/// Where the server's revision has no subscriptions, the server refuses, or does not acknowledge it within
-/// [`Client::timeout`](crate::Client::timeout); and where the session ends.
+/// If the server's revision has no subscriptions, if the server refuses the subscription or does not acknowledge it within
+/// [`Client::timeout`](crate::Client::timeout), or if the session ends.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the subscription on the wire.
@@ -85,15 +86,15 @@ impl IntoFuture for Listen {
     }
 }
 
-/// An open subscription: a [`Stream`] of the changes that the server notifies of. Made by
+/// An open subscription: a [`Stream`] of the changes that the server notifies of. It is made by
 /// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
-/// A server may end a subscription while the session goes on. Then it is requested again, after a pause that grows from
-/// half a second to a minute, and [`SubscriptionEvent::Resumed`] says that changes may have been missed;
-/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and where the server
-/// refuses to take it up again; [`end`](Self::end) says which. Dropping it cancels the subscription on the wire. Equal events
-/// are queued once, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is
-/// dropped, with a warning in the log.
+/// A server may end a subscription while the session goes on. The subscription is then requested again, after a pause that
+/// grows from half a second to a minute, and [`SubscriptionEvent::Resumed`] says that changes may have been missed;
+/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and if the server refuses
+/// to resume it; [`end`](Self::end) says which. Dropping it cancels the subscription on the wire. Equal events are queued
+/// once, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped,
+/// with a warning in the log.
 ///
 /// ```
 /// use oxmcp::{Server, SubscriptionEnd, SubscriptionEvent, Tool, protocol::SubscriptionFilter, testing};
@@ -146,14 +147,14 @@ impl Subscription {
         })
     }
 
-    /// The part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] it may
-    /// be another part.
+    /// The part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] the filter may be another
+    /// part.
     #[must_use]
     pub fn filter(&self) -> &SubscriptionFilter {
         &self.filter
     }
 
-    /// The next event. `None` when the subscription has ended and nothing is left.
+    /// The next event. `None` when the subscription has ended and no event is left.
     ///
     /// # Cancel safety
     /// Cancel safe: no event is lost.
@@ -175,8 +176,8 @@ impl Subscription {
         self.listener.ended().await
     }
 
-    /// Ends the subscription, and returns its end: the server may have been faster. Events that have arrived can still be
-    /// read.
+    /// Ends the subscription, and returns the way in which it ended: the server may have ended it first. Events that have
+    /// arrived can still be read.
     ///
     /// # Cancel safety
     /// Closing goes on when the future is dropped.
@@ -201,7 +202,7 @@ impl Stream for Subscription {
     }
 }
 
-/// Makes the request of a subscription, and again whenever it ends and can be resumed, unless it is for `once`.
+/// Makes the request of a subscription, and again whenever it ends and can be resumed, unless `once` is set.
 async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
     let ListenRequest {
         connection,
@@ -232,7 +233,7 @@ async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
     }
 }
 
-/// Whether request for a subscription again can bring it back.
+/// Whether a new request can resume the subscription.
 fn is_resumable(
     request: &ListenRequest,
     outcome: &ListenOutcome,
@@ -241,7 +242,7 @@ fn is_resumable(
     if outcome.end == SubscriptionEnd::Local || !request.listener.was_acknowledged() {
         return false;
     }
-    // A server that agrees to nothing has nothing to say.
+    // A server that has agreed to an empty filter sends no events.
     let silent = agreed.is_some_and(SubscriptionFilter::is_empty);
     !silent && {
         let error = outcome.error.as_ref();

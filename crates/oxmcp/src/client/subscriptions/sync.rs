@@ -1,4 +1,4 @@
-//! The task of a session that keeps the server subscribed to what is wanted: the desired subscriptions.
+//! The task of a session that keeps its desired subscriptions open with the server.
 
 use std::{collections::HashSet, future::pending, mem, sync::Arc, time::Duration};
 
@@ -32,13 +32,15 @@ use crate::{
     },
 };
 
-/// The time for which a subscription stays open after another has replaced it, for what the server was about to send on it.
+/// The time for which a subscription stays open after another has replaced it, for notifications that the server was about
+/// to send on it.
 const OVERLAP: Duration = Duration::from_millis(100);
 
-/// How many resources a legacy server is asked about at the same time: it refuses requests where many are open.
+/// The maximum number of concurrent requests to a legacy server, one for each resource: a server refuses requests if many
+/// are in flight.
 const MAX_ASKED: usize = 32;
 
-/// Keeps the server subscribed to what is wanted, until the session ends.
+/// Keeps the desired subscriptions open with the server, until the session ends.
 pub(crate) async fn sync_subscriptions(connection: Arc<Connection>, state: Arc<SessionState>) {
     let modern = state.revision().is_modern();
     let sync = SubscriptionSync { connection, state };
@@ -57,7 +59,7 @@ pub(crate) async fn sync_subscriptions(connection: Arc<Connection>, state: Arc<S
     }
 }
 
-/// The task. Dropped, it ends all watches.
+/// The state of the task. Dropping it ends all watches.
 struct SubscriptionSync {
     connection: Arc<Connection>,
     state: Arc<SessionState>,
@@ -74,9 +76,9 @@ impl Drop for SubscriptionSync {
     }
 }
 
-/// An open `subscriptions/listen`. Dropped, it is ended.
+/// An open `subscriptions/listen`. Dropping it ends the subscription.
 struct OpenListen {
-    /// The filter that was asked for, without the resources that the server has refused.
+    /// The requested filter, without the resources that the server has refused.
     asked: SubscriptionFilter,
     agreed: SubscriptionFilter,
     listener: Arc<Listener>,
@@ -89,12 +91,12 @@ impl SubscriptionSync {
         &self.state.desired
     }
 
-    /// Keeps one subscription open for all that is wanted (2026-07-28 and later).
+    /// Keeps one subscription open for all that is desired (2026-07-28 and later).
     async fn listen(&self) {
         let mut backoff = Backoff::new();
         let mut current: Option<OpenListen> = None;
-        // Whether changes may have been missed: to begin with those between the opening of the session, after which lists may
-        // have been fetched, and the first acknowledgement with lists in it.
+        // Whether changes may have been missed. At first, these are the changes between the opening of the session, after
+        // which lists may have been fetched, and the first acknowledgement with lists in it.
         let mut gap = false;
         let mut first = true;
         loop {
@@ -108,12 +110,12 @@ impl SubscriptionSync {
                 match self.open(wanted).await {
                     Ok(stream) => {
                         let agreed = stream.agreed.clone();
-                        // What is watched is told of from its acknowledgement on.
+                        // Changes of watched resources are reported from the acknowledgement on.
                         let mut lists = agreed.clone();
                         lists.resource_subscriptions.clear();
                         let has_lists = !lists.is_empty();
                         let old = current.replace(stream);
-                        // The old one may have ended before the new one was there.
+                        // The old subscription may have ended before the new one was open.
                         gap |= old.as_ref().is_some_and(|it| it.listener.end().is_some());
                         if mem::take(&mut gap) {
                             self.resumed(&agreed);
@@ -138,7 +140,7 @@ impl SubscriptionSync {
                         continue;
                     };
                     if ended.agreed.is_empty() {
-                        // A server that agrees to nothing has nothing to say.
+                        // A server that has agreed to an empty filter sends no notifications.
                         self.desired().set_lists(SubscriptionFilter::default());
                     } else {
                         let pause = backoff.after(ended.since.elapsed());
@@ -174,7 +176,7 @@ impl SubscriptionSync {
         })
     }
 
-    /// Tells caches, handlers and watchers, after a gap, that all that is subscribed to again may have changed.
+    /// Tells caches, handlers and watchers, after a gap, that everything that is subscribed to again may have changed.
     fn resumed(&self, agreed: &SubscriptionFilter) {
         self.state.missed(agreed);
         let lists = [
@@ -193,8 +195,8 @@ impl SubscriptionSync {
         }
     }
 
-    /// Ends the watchers that were waiting for a refused request; all watchers, where no other can succeed. The rest is asked
-    /// for again after a pause.
+    /// Ends the watchers that were waiting for a refused request, or all watchers if no other request can succeed. The
+    /// remaining subscriptions are requested again after a pause.
     async fn refused(&self, error: &Error, current: Option<&OpenListen>, backoff: &mut Backoff) {
         let desired = self.desired();
         desired.refuse_new(&|| error.copy());
@@ -213,7 +215,7 @@ impl SubscriptionSync {
         }
     }
 
-    /// Waits before the server is asked again, unless something else is wanted.
+    /// Waits before the server is asked again, unless the desired subscriptions change.
     async fn pause(&self, pause: Duration) {
         select! {
             biased;
@@ -222,7 +224,7 @@ impl SubscriptionSync {
         }
     }
 
-    /// Subscribes to each resource that is wanted, and takes it back where it is wanted no more (2025-11-25 and earlier).
+    /// Subscribes to each desired resource, and unsubscribes when it is no longer desired (2025-11-25 and earlier).
     async fn subscribe(&self) {
         let mut held: HashSet<String> = HashSet::new();
         loop {

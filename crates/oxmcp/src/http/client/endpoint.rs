@@ -32,12 +32,12 @@ use crate::{
     transport::traits::{CurrentLogin, PersonWaits},
 };
 
-/// A server behind a URL, to connect a [`Client`](crate::Client) to.
+/// A server at a URL, to which a [`Client`](crate::Client) connects.
 ///
-/// Every transport over HTTP that the protocol ever had is spoken: a modern server is sent each request by itself, a
-/// legacy one has its session, its streams and their resumption, and one of 2024-11-05 is found out where it refuses
-/// the others. Streams that break off are taken up again, and a session that the server has lost is opened anew, with
-/// what was subscribed to in it; calls that may then do harm twice fail with an error that says so.
+/// All HTTP transports of the protocol are supported: a modern server receives each request by itself, a legacy server has its
+/// session, its streams and their resumption, and a server of 2024-11-05 is detected if it refuses the others. Streams that break
+/// off are resumed, and a session that the server has lost is opened anew, with its subscriptions; calls that might then take
+/// effect twice fail with an error that says so.
 ///
 /// ```no_run
 /// use oxmcp::{Client, http::Endpoint};
@@ -51,12 +51,12 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Redirects are followed within the server's origin, and nowhere else: what is sent was meant for that server.
+/// Redirects are followed only within the server's origin: the requests are meant for that server.
 ///
-/// A server with `https` is trusted where the system trusts whoever issued its certificate. Where the system keeps certificates in
-/// files, as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate an
-/// authority of your own has issued. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name
-/// the proxies, which speak HTTP (`http://`, `https://`) or SOCKS 5 (`socks5://`, or `socks5h://` for those that know more names
+/// A server with `https` is trusted if the system trusts the issuer of its certificate. If the system keeps certificates in files,
+/// as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate was issued
+/// by an authority of your own. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name the
+/// proxies, which speak HTTP (`http://`, `https://`) or SOCKS 5 (`socks5://`, or `socks5h://` for proxies that resolve more names
 /// than this system). Bring an [`http_client`](Self::http_client) for anything else.
 ///
 /// See [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
@@ -65,14 +65,14 @@ pub struct Endpoint {
     url: Option<Url>,
     headers: HeaderMap,
     client: Option<Arc<dyn DynHttpClient>>,
-    /// Whether the client is the user's own.
+    /// Whether the user has set the client.
     own_client: bool,
-    /// What gives the token for each request.
+    /// The source of the token for each request.
     token: Option<TokenSource>,
-    /// How it logs in, until it connects.
+    /// The login, until the endpoint connects.
     #[cfg(feature = "auth")]
     login: Option<Login>,
-    /// What authorizes each request.
+    /// The authorizer of each request.
     #[cfg(feature = "auth")]
     authorizer: Option<Arc<dyn DynAuthorizer>>,
     no_standalone_stream: bool,
@@ -80,14 +80,14 @@ pub struct Endpoint {
     only_2024: bool,
     max_message: Option<usize>,
     mirror: Mirror,
-    /// The first mistake in what was given, which connecting tells.
+    /// The first mistake in the settings, which connecting reports.
     problem: Option<String>,
 }
 
 impl Endpoint {
-    /// The server at this URL, with `http` or `https`. What is wrong with a URL is said when a client connects.
+    /// The server at this URL, with `http` or `https`. An invalid URL is reported when a client connects.
     ///
-    /// A user name and a password in it are sent as `Authorization: Basic …`.
+    /// A user name and a password in the URL are sent as `Authorization: Basic …`.
     pub fn new(url: impl AsRef<str>) -> Self {
         let mut endpoint = Self {
             url: None,
@@ -118,8 +118,8 @@ impl Endpoint {
         endpoint
     }
 
-    /// A server that speaks the transport of 2024-11-05: the URL of its stream of events, which often ends with `/sse`.
-    /// [`new`](Self::new) finds that out by itself, at the price of some questions before.
+    /// A server that speaks the transport of 2024-11-05, at the URL of its stream of events, which often ends with `/sse`.
+    /// [`new`](Self::new) detects this transport by itself, at the price of some additional requests.
     /// See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
     pub fn sse_2024(url: impl AsRef<str>) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// A header of every request. What the protocol itself says in headers cannot be changed.
+    /// Adds a header to every request. The headers of the protocol itself cannot be changed.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let name = name.as_ref();
         let parsed = (
@@ -147,14 +147,14 @@ impl Endpoint {
         self
     }
 
-    /// The token that the server wants: `Authorization: Bearer …`. For one that changes there is
+    /// Sets the token that the server requires: `Authorization: Bearer …`. For a token that changes there is
     /// [`bearer_token_from`](Self::bearer_token_from).
     pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
         self.header(AUTHORIZATION, format!("Bearer {}", token.as_ref()))
     }
 
-    /// A token that may be another one each time: `token` is asked before every request, and should keep what it knows. A request
-    /// whose token cannot be had is not sent, and fails with its error.
+    /// Sets a source of tokens that may change: `token` is called before every request, and should cache its token. A request for
+    /// which it returns an error is not sent, and fails with that error.
     ///
     /// ```
     /// use oxmcp::http::Endpoint;
@@ -173,7 +173,7 @@ impl Endpoint {
         self
     }
 
-    /// Logs in where the server wants it. The login is kept for when the client connects again.
+    /// Logs in if the server requires it. The login is kept for when the client connects again.
     ///
     /// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
     #[cfg(feature = "auth")]
@@ -183,7 +183,7 @@ impl Endpoint {
         self
     }
 
-    /// Has each request authorized by what your program brings: for tokens of your own.
+    /// Authorizes each request with an [`Authorizer`] of your program: for tokens of your own.
     #[cfg(feature = "auth")]
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
@@ -191,16 +191,16 @@ impl Endpoint {
         self
     }
 
-    /// Whether a session with a legacy server keeps a stream open by GET, for what belongs to no request: notifications, and
-    /// questions of the server out of turn. Default: `true`. Without it such messages do not arrive.
+    /// Sets whether a session with a legacy server keeps a stream open by GET, for messages that belong to no request:
+    /// notifications, and unrelated requests of the server. Default: `true`. Without it such messages do not arrive.
     /// See [listening](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server).
     pub fn standalone_stream(mut self, open: bool) -> Self {
         self.no_standalone_stream = !open;
         self
     }
 
-    /// Sends all requests to the server through this client. To wrap the one that is used without this, there is
-    /// [`DefaultClient`]. What a [`login`](Self::login) asks of others goes another way, which
+    /// Sends all requests to the server through this client. To wrap the client that is used by default, there is
+    /// [`DefaultClient`]. The requests of a [`login`](Self::login) to other servers use another client, which
     /// [`Login::http_client`](crate::http::Login::http_client) changes.
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.client = Some(Arc::new(client));
@@ -208,20 +208,20 @@ impl Endpoint {
         self
     }
 
-    /// How streams are taken up again that break off.
+    /// Sets how streams that break off are resumed.
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = reconnect;
         self
     }
 
-    /// The longest message that is read from the server, in bytes. Default:
+    /// Sets the maximum length of a message from the server, in bytes. Default:
     /// [`Limits::max_message_bytes`](crate::Limits::max_message_bytes) of the client.
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message = Some(bytes);
         self
     }
 
-    /// The client with what authorizes its requests, where there is any.
+    /// The client with the authorizer of its requests, if there is one.
     #[cfg(feature = "auth")]
     fn authorized(
         &mut self,
@@ -239,8 +239,8 @@ impl Endpoint {
         })
     }
 
-    /// The identity of what authorizes requests without a token: the headers, and the user's client. `None` where that of the client
-    /// is not known.
+    /// The identity of the credentials of requests without a token: the headers, and the user's client. `None` if the identity of
+    /// the client is not known.
     fn own_authorization(&self) -> Option<String> {
         let client = match &self.client {
             Some(client) if self.own_client => client.authorization()?,
@@ -252,7 +252,7 @@ impl Endpoint {
         Some(fingerprint([client.as_bytes()].into_iter().chain(headers)))
     }
 
-    /// Each of them would replace the token of another.
+    /// Reports a problem if there is more than one source of tokens, because each would replace the token of another.
     fn check_token_sources(&mut self) {
         #[cfg(feature = "auth")]
         if [
@@ -275,7 +275,7 @@ impl Endpoint {
     }
 }
 
-/// Reads a URL. The credentials in it come as a header of their own.
+/// Parses a URL. The credentials in it are returned as a header of their own.
 fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
     let mut url = match Url::parse(text) {
         Ok(url) if url.scheme().contains('.') || !text.contains("://") => {
@@ -303,13 +303,13 @@ fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
         value.set_sensitive(true);
         Some(value)
     };
-    // Neither fails for a URL with a host.
+    // Neither call fails for a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Ok((url, credentials))
 }
 
-/// What is said of a URL that does not begin with a scheme.
+/// The error message for a URL that does not begin with a scheme.
 fn no_scheme(text: &str) -> String {
     const WRONG: &str = "the URL must begin with http:// or https://";
     let host = text.trim_start_matches('/');
@@ -335,7 +335,7 @@ impl Transport for Endpoint {
         let url = url.ok_or_else(|| Error::misuse("the endpoint has no URL"))?;
         let client = match &self.client {
             Some(client) => Arc::clone(client),
-            // Its pool is kept for when the client connects again.
+            // The client is kept, so that its pool is there when the client connects again.
             None => Arc::clone(self.client.insert(Arc::new(DefaultClient::new()))),
         };
         let target = Target::new(url)?;
@@ -375,7 +375,7 @@ impl Transport for Endpoint {
 
     fn identity(&self) -> Option<String> {
         let url = self.url.as_ref()?;
-        // What comes behind the path can be secret, but other servers may be there.
+        // The query can be secret, but may also select another server.
         let query = url.query().map(|query| fingerprint([query.as_bytes()]));
         Some(format!(
             "{} {}",
@@ -386,7 +386,7 @@ impl Transport for Endpoint {
 
     fn authorization(&self) -> Option<String> {
         if self.token.is_some() {
-            // The next token may be another user's.
+            // The next token may belong to another user.
             return None;
         }
         let own = self.own_authorization()?;
@@ -417,7 +417,7 @@ impl Transport for Endpoint {
     }
 }
 
-/// Without the values of headers, and without what follows the path: both can be secret.
+/// Omits the values of headers, and the part of the URL after the path: both can be secret.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();

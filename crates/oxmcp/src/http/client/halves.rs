@@ -94,7 +94,7 @@ impl WriteHalf for EndpointWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
         for message in messages {
             match OutgoingMessage::read(message, &self.exchanges.mirror) {
-                // What it waits for must go on.
+                // The exchanges that this waits for must continue.
                 Ok(message) => select! {
                     biased;
                     () = self.exchanges.start(message) => {}
@@ -117,7 +117,7 @@ impl WriteHalf for EndpointWriter {
                 exchanges.unaccepted.acquire_many(MAX_UNACCEPTED),
             )
             .await;
-            // A session that is just being opened is the one to be ended.
+            // A session that is being opened is the one to be ended.
             let _recovered = timeout(SETTLE_TIMEOUT, exchanges.recovering.lock()).await;
             exchanges.end_session(&exchanges.session()).await;
         };

@@ -12,7 +12,7 @@ use url::Url;
 static KEYS: LazyLock<[RandomState; 2]> =
     LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// A name that differs for other parts, and reveals nothing of them.
+/// A name that differs for different parts, and reveals nothing of them.
 pub(crate) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hashers = KEYS.each_ref().map(BuildHasher::build_hasher);
     for part in parts {
@@ -29,7 +29,7 @@ pub(crate) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Stri
 /// A URL for people to read, without the parts that may be secret.
 pub(crate) fn redacted_url(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither fails for a URL with a host.
+    // Neither call fails for a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);

@@ -1,4 +1,4 @@
-//! The transport of 2024-11-05: one stream for all messages of the server, and another URL for those to it.
+//! The transport of 2024-11-05: one stream for all messages of the server, and another URL for the messages to it.
 //! See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
 
 use std::{sync::Arc, time::Duration};
@@ -32,11 +32,11 @@ use crate::{
 
 /// How long the server may take to name the URL for messages.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest such URL.
+/// The maximum length of that URL, in bytes.
 const MAX_URL: usize = 16 << 10;
 
 impl Exchanges {
-    /// A server refused `initialize`: where that can mean that it speaks the transport of 2024-11-05, asks it so.
+    /// Tries the transport of 2024-11-05, after a refusal of `initialize` that can mean that the server speaks it.
     pub(crate) async fn initialize_2024(
         self: &Arc<Self>,
         initialize: &OutgoingMessage,
@@ -47,7 +47,7 @@ impl Exchanges {
         }
         if let Err(error) = self.open_2024().await {
             if error.is_unsupported() {
-                // It is such a server, and names a place where nothing is sent.
+                // The server speaks that transport, but names a URL to which nothing is sent.
                 return Err(error);
             }
             tracing::debug!(error = %Logged(&error), "it is no server of 2024-11-05 either");
@@ -110,7 +110,7 @@ impl Exchanges {
                     ));
                 }
                 let target = self.messages_target(event.data)?;
-                // Behind an event a stream can be read as if it began there.
+                // After an event, a stream can be read as if it began there.
                 return Ok((target, body.after(chunk.slice_ref(rest))));
             }
         }
@@ -119,8 +119,8 @@ impl Exchanges {
         ))
     }
 
-    /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials
-    /// with them, are meant for no other.
+    /// The URL for messages that the server has named. It must have the server's own origin: messages, and the credentials with
+    /// them, are meant for no other.
     fn messages_target(&self, said: &[u8]) -> Result<Target> {
         let said = std::str::from_utf8(said).unwrap_or_default();
         let url = self.requests.target.url.join(said.trim());
@@ -137,7 +137,7 @@ impl Exchanges {
     }
 }
 
-/// The refusal of `initialize` by a server without any transport of the protocol: mostly another path of it.
+/// The error for a server without any transport of the protocol: mostly its URL has the wrong path.
 fn no_server(refused: Error) -> Error {
     match refused.http_status() {
         Some(status) if !refused.is_protocol() => {
@@ -148,7 +148,7 @@ fn no_server(refused: Error) -> Error {
     }
 }
 
-/// Whether a refusal of `initialize` leaves it open that the server is one of 2024-11-05.
+/// Whether the server may be one of 2024-11-05, in view of its refusal of `initialize`.
 fn may_be_2024(refused: &Error) -> bool {
     const MODERN: [ErrorCode; 4] = [
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,

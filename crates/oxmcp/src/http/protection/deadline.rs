@@ -1,4 +1,4 @@
-//! Deadline of a stream that lasts longer than its request: the end of the token that has opened it.
+//! Deadline of a stream that lasts longer than its request: the expiry of the token that opened the stream.
 
 use std::{
     fmt,
@@ -13,22 +13,22 @@ use tokio::time::Instant;
 
 use crate::{session::task::after, sync::Mutex};
 
-/// When a stream ends, by the token that came with its request. Clones are one deadline.
+/// The time at which a stream ends, by the token of its request. Clones share one deadline.
 #[derive(Clone)]
 pub(in crate::http) struct StreamDeadline(Arc<State>);
 
 struct State {
     at: Mutex<Instant>,
     busy: OnceLock<Busy>,
-    /// Whether it was not busy when it was looked at last.
+    /// Whether the stream was idle at the last check.
     was_idle: AtomicBool,
 }
 
-/// Whether a stream has something under way that must not be cut.
+/// A check whether a stream has calls in flight that must not be cut off.
 type Busy = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl StreamDeadline {
-    /// The deadline after this time.
+    /// A deadline after this duration.
     pub(super) fn after(left: Duration) -> Self {
         Self(Arc::new(State {
             at: Mutex::new(after(Instant::now(), left)),
@@ -41,20 +41,20 @@ impl StreamDeadline {
         *self.0.at.lock()
     }
 
-    /// Lets the stream last as long as that of a newer token.
+    /// Extends the deadline to that of a newer token, if that is later.
     pub(in crate::http) fn extend(&self, newer: &Self) {
         let newer = newer.at();
         let mut deadline = self.0.at.lock();
         *deadline = newer.max(*deadline);
     }
 
-    /// Puts off the end of the stream for as long as it is busy. The first word counts.
+    /// Puts off the end of the stream for as long as `busy` returns true. Only the first call has an effect.
     pub(in crate::http) fn put_off_while(&self, busy: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.0.busy.set(Box::new(busy));
     }
 
-    /// Whether the end of the stream is to wait. An answer is on its way for a moment after its call has ended, so that a stream
-    /// is to be found idle twice.
+    /// Whether the end of the stream must wait. A response is still on its way for a moment after its call has ended, so the stream
+    /// must be found idle twice in a row.
     pub(in crate::http) fn is_put_off(&self) -> bool {
         let Some(is_busy) = self.0.busy.get() else {
             return false;

@@ -1,4 +1,4 @@
-//! Requests for the keys of issuers, and for what an issuer says of a token.
+//! Requests for the keys of issuers, and for the introspection of tokens.
 
 use std::{
     collections::HashMap,
@@ -18,29 +18,29 @@ use crate::{
     http::client::{AddressGuard, DefaultClient, DynHttpClient},
 };
 
-/// How long a request may take, with its answer.
+/// The time within which a request must be sent and its response read.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer that are read.
+/// The number of bytes of a response after which reading stops.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The lists of requests that wait for tokens. What is fetched for one token wakes those of its list.
+/// The number of lists of requests that wait for tokens. A fetch for one token wakes only the requests of its list.
 const LISTS: usize = 64;
 
-/// The HTTP clients that issuers are asked with.
+/// The HTTP clients for requests to issuers.
 pub(super) enum Clients {
-    /// One of the user's own.
+    /// A client that the user has set.
     Own(Arc<dyn DynHttpClient>),
-    /// Those of each issuer, so that none waits for connections to another.
+    /// Clients per issuer, so that requests to one issuer never wait for connections to another.
     Default(HashMap<String, IssuerClients>),
 }
 
 /// The HTTP clients for one issuer.
 pub(super) struct IssuerClients {
-    /// For the URLs of the configuration, which may lead anywhere.
+    /// The client for URLs of the configuration, which may have any address.
     configured: DefaultClient,
-    /// For those that the issuer's metadata name, which connects to addresses alone that the guard lets pass. One that is asked
-    /// about tokens may have a name that is no URL, and has no metadata.
+    /// The client for URLs that the issuer's metadata name, which connects only to addresses that the guard accepts. An issuer that
+    /// is asked to introspect tokens may have a name that is no URL, and has no metadata.
     discovered: Option<(AddressGuard, DefaultClient)>,
 }
 
@@ -55,7 +55,7 @@ impl IssuerClients {
         }
     }
 
-    /// The client to send a request with.
+    /// Returns the client for a request.
     async fn client(&self, fetch: &Fetch) -> Result<&DefaultClient> {
         if !fetch.is_discovered() {
             return Ok(&self.configured);
@@ -75,10 +75,10 @@ impl Clients {
         Self::Default(clients.collect())
     }
 
-    /// Sends a request, and reads the answer.
+    /// Sends a request, and reads the response.
     ///
     /// # Errors
-    /// A sentence that says why there is no answer, for the log.
+    /// If there is no response: a sentence that says why, for the log.
     pub(super) async fn fetch(&self, fetch: &Fetch) -> Result<oxmcp_auth::Response, String> {
         let uri = fetch.request().uri();
         match timeout(TIMEOUT, self.exchange(fetch)).await {
@@ -107,7 +107,7 @@ impl Clients {
         while let Some(chunk) = body.chunk().await? {
             whole.extend_from_slice(&chunk);
             if whole.len() > MAX_BYTES {
-                // What reads it refuses it.
+                // A body over the limit is refused by its reader.
                 break;
             }
         }
@@ -115,8 +115,8 @@ impl Clients {
     }
 }
 
-/// The requests that wait for what is fetched, in lists by their tokens: the answer to one introspection is nothing to most
-/// others.
+/// The requests that wait for a fetch, in lists by their tokens, because the result of one introspection is irrelevant to most
+/// other requests.
 pub(super) struct Waiting {
     lists: [Notify; LISTS],
     hasher: RandomState,
@@ -130,7 +130,7 @@ impl Waiting {
         }
     }
 
-    /// The list of those that wait for a token.
+    /// The list of the requests that wait for a token.
     pub(super) fn list(&self, token: &Secret) -> &Notify {
         let hash = self.hasher.hash_one(token.expose());
         let [first, ..] = &self.lists;
@@ -138,7 +138,7 @@ impl Waiting {
         self.lists.get(place).unwrap_or(first)
     }
 
-    /// Wakes all that what was fetched may be for.
+    /// Wakes all requests to which the result of a fetch may be relevant.
     pub(super) fn wake(&self, fetch: &Fetch, token: &Secret) {
         if fetch.is_of_one_token() {
             return self.list(token).notify_waiters();
@@ -163,7 +163,8 @@ mod tests {
     const ISSUER: &str = "http://127.0.0.1:1";
     const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
 
-    /// What is fetched next to verify a token of an issuer, after its metadata, if they have come, named that place of its keys.
+    /// Returns the next fetch for verifying a token of an issuer: of its metadata, or after these, if they name `keys`, of its
+    /// keys.
     fn next_fetch(issuer: &str, keys: Option<&str>) -> Fetch {
         let verifier = TokenVerifier::new(["https://mcp.example.com/mcp"]).unwrap();
         let verifier = verifier.issuer(TrustedIssuer::new(issuer)).unwrap();
@@ -211,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn attack_9_keys_are_not_fetched_from_a_name_that_leads_into_this_network() {
-        // No address stands in the URL: it is seen where the name is resolved.
+        // The URL has no IP address: the address is checked when the name is resolved.
         for (issuer, is_refused) in [("https://8.8.8.8", true), (ISSUER, false)] {
             let clients = Clients::of([issuer].into_iter());
             let fetch = next_fetch(issuer, Some("https://localhost:1/keys"));

@@ -1,4 +1,4 @@
-//! Guard of an endpoint: what a request must pass before anything of it is looked at.
+//! Guard of an endpoint: the authentication and authorization that a request must pass before it is read.
 
 use std::{
     pin::pin,
@@ -24,21 +24,21 @@ use super::{
 };
 use crate::{http::server::ResponseBody, session::task::spawn, transport::principal::Principal};
 
-/// How long a request waits in all for what must be fetched: longer than one fetch may take.
+/// The time that a request waits in all for fetches: longer than one fetch may take.
 const WAIT: Duration = Duration::from_secs(15);
 
-/// How long a stream lasts at most whose token may be revoked before it ends, or of which it is not known when it ends. The
-/// client opens it anew, and the token is checked again.
+/// The seconds after which a stream ends at the latest if its token may be revoked earlier, or if the expiry of the token is not
+/// known. The client opens the stream again, and the token is checked again.
 const RECHECK: u64 = 600;
 
-/// The header of a proof.
+/// The header of a DPoP proof.
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 
-/// A verifier of one's own.
+/// A verifier that the user has set.
 pub(super) type Verify =
     Arc<dyn Fn(Secret) -> BoxFuture<'static, Result<VerifiedToken, AuthError>> + Send + Sync>;
 
-/// What a request must pass.
+/// The authentication and authorization of requests to an endpoint.
 pub(in crate::http) struct Guard {
     pub(super) resource: Arc<ResourceServer>,
     pub(super) verifier: TokenVerifier,
@@ -46,9 +46,9 @@ pub(in crate::http) struct Guard {
     pub(super) clients: Clients,
     pub(super) is_owned_without_client: bool,
     pub(super) hides_unpermitted: bool,
-    /// Seconds that streams may outlast their token by; `None` where they do not end with it.
+    /// The seconds by which streams may outlast their token; `None` if they do not end with it.
     pub(super) stream_skew: Option<u64>,
-    /// The proofs that were seen.
+    /// The DPoP proofs that were used.
     pub(super) proofs: ReplayCache,
     pub(super) waiting: Waiting,
 }
@@ -56,10 +56,10 @@ pub(in crate::http) struct Guard {
 type Refused = Box<Response<ResponseBody>>;
 
 impl Guard {
-    /// Lets a request in, and says in its extensions who has sent it.
+    /// Admits a request, and puts its [`Principal`] into its extensions.
     ///
     /// # Errors
-    /// How it is refused.
+    /// The response that refuses the request.
     pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
         // Handlers see the headers, and may log them.
@@ -75,7 +75,7 @@ impl Guard {
 
     async fn principal(self: &Arc<Self>, parts: &Parts) -> Result<Principal, Refusal> {
         let credentials = Credentials::from_headers(&parts.headers)?;
-        // Most tokens were seen before, and need no more than this.
+        // Most tokens were verified before, and need no further verification.
         let known = self
             .own
             .is_none()
@@ -100,7 +100,7 @@ impl Guard {
     async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {
         if let Some(own) = &self.own {
             let verified = own(token.clone()).await;
-            // Afterwards, since it may have been revoked meanwhile.
+            // Checked after the verification, since the token may have been revoked meanwhile.
             if let Some(refusal) = self.verifier.revocation(token) {
                 return Err(refusal);
             }
@@ -112,7 +112,7 @@ impl Guard {
         let deadline = Instant::now() + WAIT;
         loop {
             let mut fetched = pin!(self.waiting.list(token).notified());
-            // What comes between the question and the waiting must not be missed.
+            // Registers before the check, so that a fetch that finishes between the check and the waiting is not missed.
             fetched.as_mut().enable();
             match self.verifier.verify(token, now()) {
                 Verification::Valid(token) => return Ok(token),
@@ -128,7 +128,7 @@ impl Guard {
         }
     }
 
-    /// When the streams of a request end that last longer than it.
+    /// The deadline of the streams of a request, which last longer than the request.
     pub(super) fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
         let skew = self.stream_skew?;
         let token = principal.token()?;
@@ -141,7 +141,8 @@ impl Guard {
         Some(StreamDeadline::after(Duration::from_secs(left)))
     }
 
-    /// Fetches what a verification needs. The request that has brought it may be dropped meanwhile, and others wait.
+    /// Fetches the data that a verification needs, in a task of its own: the request that started it may be dropped meanwhile while
+    /// other requests wait.
     fn fetch(self: &Arc<Self>, request: Fetch, token: Secret) {
         let guard = Arc::clone(self);
         spawn(async move {
@@ -154,10 +155,10 @@ impl Guard {
         });
     }
 
-    /// Whether the caller of a request may do what needs these scopes.
+    /// Checks that the token of a request has the scopes that its operation needs.
     ///
     /// # Errors
-    /// How it is refused.
+    /// The response that refuses the request.
     pub(in crate::http) fn check_operation(
         &self,
         parts: &Parts,
@@ -181,7 +182,7 @@ impl Guard {
         Box::new(Response::from_parts(parts, body))
     }
 
-    /// Refuses a token from now on, though it may be valid.
+    /// Refuses a token from now on, even if it is valid.
     pub(super) fn forget(&self, token: &Secret) {
         self.verifier.forget(token, now());
     }

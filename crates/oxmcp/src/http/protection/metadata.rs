@@ -1,4 +1,4 @@
-//! The metadata of a protected endpoint, where clients learn where to get tokens.
+//! The metadata of a protected endpoint, which tell clients where to get tokens.
 
 use std::{
     convert::Infallible,
@@ -13,10 +13,10 @@ use super::protected_resource::ProtectedResource;
 use crate::{debug::opaque_debug, http::server::ResponseBody};
 
 /// The metadata of a [`ProtectedResource`], as a [`tower_service::Service`] to mount at its
-/// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read them: they are what a client needs before it
-/// can be let in.
+/// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read the metadata, because a client needs them before
+/// it has a token.
 ///
-/// It answers at these paths, and at any other with 404, so that it may be the fallback of a router as well.
+/// The service answers at these paths, and at any other with 404, so that it may be the fallback of a router as well.
 #[derive(Clone)]
 pub struct ProtectedResourceMetadataService {
     resource: ProtectedResource,
@@ -27,8 +27,8 @@ opaque_debug!(ProtectedResourceMetadataService, |it| {
 });
 
 impl ProtectedResource {
-    /// The metadata, which clients learn from where to get tokens, as a service to mount at its
-    /// [paths](Self::metadata_paths). An endpoint that serves an address by itself needs no other.
+    /// The metadata, which tell clients where to get tokens, as a service to mount at its [paths](Self::metadata_paths). An
+    /// endpoint that serves an address by itself needs no other service for them.
     #[must_use]
     pub fn metadata(&self) -> ProtectedResourceMetadataService {
         ProtectedResourceMetadataService {
@@ -36,7 +36,7 @@ impl ProtectedResource {
         }
     }
 
-    /// The response to a request for the metadata. `None` where it is none.
+    /// The response to a request for the metadata. `None` if the request is for something else.
     pub(in crate::http) fn metadata_response(
         &self,
         parts: &Parts,

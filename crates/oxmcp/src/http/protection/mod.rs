@@ -3,12 +3,12 @@
 //! | | |
 //! |---|---|
 //! | `protected_resource` | [`ProtectedResource`]: its settings |
-//! | `guard` | what a request must pass: its token, found, verified, and held against what the endpoint demands |
+//! | `guard` | the check of each request: extraction and verification of its token, and the demands of the endpoint |
 //! | `deadline` | the end of streams that last longer than their request |
-//! | `fetch` | the requests for keys, and for what an issuer says of a token |
-//! | `metadata` | [`ProtectedResourceMetadataService`]: where clients learn where to get tokens |
+//! | `fetch` | the requests for keys, and for the introspection of tokens |
+//! | `metadata` | [`ProtectedResourceMetadataService`]: the metadata that tell clients where to get tokens |
 //!
-//! What is decided here, `oxmcp-auth` decides; this room does the waiting.
+//! The decisions are made in `oxmcp-auth`; this module does the I/O and the waiting.
 
 mod deadline;
 mod fetch;

@@ -28,10 +28,10 @@ use crate::{
     session::shared_keys::SharedKeys,
 };
 
-/// Seconds that clocks may differ by.
+/// The seconds by which clocks may differ.
 const CLOCK_SKEW: u64 = 60;
 
-/// The access tokens that an endpoint demands: whose, for whom, and for what.
+/// The access tokens that an endpoint demands: their issuers, audiences and scopes.
 ///
 /// ```
 /// use oxmcp::{Server, auth::server::TrustedIssuer, http::{ProtectedResource, StreamableHttp}};
@@ -49,15 +49,16 @@ const CLOCK_SKEW: u64 = 60;
 /// # let _: axum::Router = app;
 /// ```
 ///
-/// A request without a valid token is answered with 401 and a challenge, which says where the
-/// [metadata](Self::metadata) are that name the issuer. So clients find the way by themselves. Where a token does not suffice for
-/// what a request names, as by [`Tool::scopes`](crate::Tool::scopes), the answer is 403 with all scopes that are needed.
+/// A request without a valid token is answered with 401 and a challenge with the URL of the [metadata](Self::metadata), which name
+/// the issuer. Clients need no other configuration. If a token does not suffice for the operation of a request, as by
+/// [`Tool::scopes`](crate::Tool::scopes), the answer is 403 with all scopes that are needed.
 ///
 /// Handlers find the caller in [`RequestContext::principal`](crate::RequestContext::principal). Sessions, states of requests and
-/// resumed streams belong to it.
+/// resumed streams belong to the caller.
 ///
-/// It is a cheap handle: clones are the same resource, and share what was verified. A setting that is wrong is reported by
-/// [`check`](Self::check), and by [`StreamableHttp::serve`](crate::http::StreamableHttp::serve); nothing is let in with it.
+/// It is a cheap handle: clones are the same resource, and share verified tokens. A wrong setting is reported by
+/// [`check`](Self::check), and by [`StreamableHttp::serve`](crate::http::StreamableHttp::serve); until it is corrected, every
+/// request is refused.
 ///
 /// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
 #[derive(Clone)]
@@ -72,7 +73,7 @@ struct Settings {
     audiences: Vec<String>,
     issuers: Vec<TrustedIssuer>,
     introspection: Option<Introspection>,
-    /// A verifier of one's own, and the issuers whose tokens it takes.
+    /// A verifier that the user has set, and the issuers whose tokens it accepts.
     own: Option<(Verify, Vec<String>)>,
     scopes: String,
     supported: String,
@@ -88,8 +89,8 @@ struct Settings {
 }
 
 impl ProtectedResource {
-    /// The resource at that URL: the one that clients reach the endpoint by, through whatever proxies. Tokens must be for it,
-    /// by their audience. It is never taken from the headers of a request.
+    /// Creates the resource with this URL: the URL by which clients reach the endpoint, through any proxies. The audience of tokens
+    /// must be this URL. It is never taken from the headers of a request.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -115,24 +116,25 @@ impl ProtectedResource {
         }
     }
 
-    /// Takes tokens of an issuer that are verified by its keys. There may be several.
+    /// Accepts tokens of an issuer that are verified with its keys. May be called for several issuers.
     #[must_use]
     pub fn issuer(mut self, issuer: TrustedIssuer) -> Self {
         self.set().issuers.push(issuer);
         self
     }
 
-    /// Asks an issuer about tokens that are none of those above: for tokens that say nothing to anybody else.
+    /// Introspects tokens that are from none of the issuers of [`issuer`](Self::issuer): for opaque tokens, which only their issuer
+    /// can read.
     #[must_use]
     pub fn introspection(mut self, introspection: Introspection) -> Self {
         self.set().introspection = Some(introspection);
         self
     }
 
-    /// Verifies tokens by a function instead, which keeps by itself what it may keep. `issuers` are named in the metadata.
+    /// Verifies tokens with a function instead, which does its own caching. `issuers` are named in the metadata.
     ///
-    /// It is the function's business that a token is for this resource, and has not expired. What it says of a token that it
-    /// refuses is sent to the client.
+    /// The function must check that a token is for this resource, and has not expired. The message of its error is sent to the
+    /// client.
     ///
     /// ```
     /// use oxmcp::{auth::{AuthError, server::VerifiedToken}, http::ProtectedResource};
@@ -160,28 +162,28 @@ impl ProtectedResource {
         self
     }
 
-    /// Takes tokens for this audience as well, beside those for the URL: some issuers name a resource as they like.
+    /// Accepts tokens for this audience, too, besides those for the URL: some issuers choose the names of resources freely.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.set().audiences.push(audience.into());
         self
     }
 
-    /// The scopes that every request needs, with spaces between them. Clients ask for these first.
+    /// The scopes that every request needs, separated by spaces. Clients ask for these first.
     #[must_use]
     pub fn scopes(mut self, scopes: &str) -> Self {
         scopes.clone_into(&mut self.set().scopes);
         self
     }
 
-    /// All scopes that there are, with spaces between them, for the metadata, where some are needed by some operations alone.
+    /// All scopes of the resource, separated by spaces, for the metadata: for resources with scopes that only some operations need.
     #[must_use]
     pub fn scopes_supported(mut self, scopes: &str) -> Self {
         scopes.clone_into(&mut self.set().supported);
         self
     }
 
-    /// A scope that implies others, and what these imply.
+    /// Declares that a scope implies others, separated by spaces, and the scopes that these imply.
     #[must_use]
     pub fn scope_implies(mut self, scope: &str, implied: &str) -> Self {
         let settings = self.set();
@@ -190,77 +192,78 @@ impl ProtectedResource {
         self
     }
 
-    /// Seconds that clocks may differ by, 60 by default.
+    /// The seconds by which clocks may differ, 60 by default.
     #[must_use]
     pub fn clock_skew(mut self, seconds: u64) -> Self {
         self.set().clock_skew = seconds;
         self
     }
 
-    /// Takes tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)) as well, which are of no use to
-    /// whoever steals them. A proof can be used once on each node.
+    /// Accepts tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)), too, which are useless if they are
+    /// stolen. A proof can be used once on each node.
     #[must_use]
     pub fn dpop(mut self, proofs: ProofVerifier) -> Self {
         self.set().dpop = Some((proofs, false));
         self
     }
 
-    /// Takes no others than those.
+    /// Accepts only tokens that are bound to a key (DPoP).
     #[must_use]
     pub fn require_dpop(mut self, proofs: ProofVerifier) -> Self {
         self.set().dpop = Some((proofs, true));
         self
     }
 
-    /// A name for people, in the metadata.
+    /// The name of the resource for display, in the metadata.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.set().name = Some(name.into());
         self
     }
 
-    /// A page for developers, in the metadata.
+    /// The URL of a page for developers, in the metadata.
     #[must_use]
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.set().documentation = Some(url.into());
         self
     }
 
-    /// Lets what a user has made with one client be found with every other: for servers whose users register a new client with
-    /// each login.
+    /// Lets a user reach with every client what the user has created with another: for servers whose users register a new client
+    /// with each login.
     #[must_use]
     pub fn owner_without_client(mut self) -> Self {
         self.set().is_owned_without_client = true;
         self
     }
 
-    /// Shows callers only what their tokens permit: lists leave out what needs more scopes, and are private; to name it is
-    /// answered as if it did not exist. By default lists show everything and a call says which scopes it needs, so that clients
-    /// can ask for them; with this they must know the scopes from elsewhere, as from
-    /// [`scopes_supported`](Self::scopes_supported).
+    /// Shows callers only the items that their tokens permit: listings omit items that need more scopes, and are private; a request
+    /// for such an item is answered as if the item did not exist. By default listings contain everything and a refused call names
+    /// the scopes that it needs, so that clients can ask for them; with this setting clients must know the scopes from elsewhere,
+    /// such as from [`scopes_supported`](Self::scopes_supported).
     ///
-    /// Over the transport of 2024-11-05 the token counts that a message was posted with, and not the one that opened the stream.
+    /// Over the transport of 2024-11-05 the token of the POST request of a message counts, and not the token that opened the
+    /// stream.
     #[must_use]
     pub fn hide_unpermitted(mut self) -> Self {
         self.set().hides_unpermitted = true;
         self
     }
 
-    /// Lets streams outlast the token that they were opened with. By default those that clients listen to end with it, and are
-    /// opened anew with a fresh one; calls are never cut, and a stream of 2024-11-05 waits for those that are under way. Where a
-    /// token was introspected, or does not say when it ends, they end after 10 minutes at most, so that it is checked again. This is
-    /// for servers whose clients cannot open them anew.
+    /// Lets streams outlast the token that opened them. By default the streams that clients listen to end with the token, and
+    /// clients open them again with a new token; calls are never cut off, and a stream of 2024-11-05 waits for calls in flight. If
+    /// a token was introspected, or has no expiry, its streams end after 10 minutes at most, so that the token is checked again.
+    /// This setting is for servers whose clients cannot open streams again.
     #[must_use]
     pub fn keep_streams(mut self) -> Self {
         self.set().keeps_streams = true;
         self
     }
 
-    /// Asks issuers with this client, in place of one that connects as the system has it.
+    /// Sends requests to issuers with this client, in place of the default one, which connects with the settings of the system.
     ///
-    /// URLs that an issuer's metadata name must not lead into the network of this machine, and the default client connects to
-    /// addresses alone that were checked. Yours connects as it likes: of such a URL only the spelling is checked, which must be https.
-    /// So does a proxy that the system names.
+    /// URLs that an issuer's metadata name must not lead into the network of this machine, and the default client connects only to
+    /// addresses that were checked. Your client connects freely: only the spelling of such a URL is checked, which must be https.
+    /// The same applies to a proxy that the system configures.
     #[must_use]
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.set().client = Some(Arc::new(client));
@@ -275,13 +278,13 @@ impl ProtectedResource {
     /// Checks the settings.
     ///
     /// # Errors
-    /// Says what is wrong: a URL that is not https (http is for loopback), no issuer, one that is there twice.
+    /// If a setting is wrong, says which: a URL that is not https (http is for loopback), no issuer, an issuer that is there twice.
     pub fn check(&self) -> Result<()> {
         self.guard().map(drop)
     }
 
-    /// The paths where clients look for the metadata: the one that its challenges name, and that of the whole host, which is
-    /// the right one only where the host has no other protected resource.
+    /// The paths at which clients look for the metadata: the path that the challenges name, and that of the whole host, which is
+    /// right only if the host has no other protected resource.
     ///
     /// ```
     /// use oxmcp::http::ProtectedResource;
@@ -299,21 +302,20 @@ impl ProtectedResource {
         uris.map(|uri| uri.path().to_owned()).collect()
     }
 
-    /// Refuses a token from now on, though it may be valid: where this program has learnt that it was revoked. Other nodes know
-    /// nothing of that, and a stream that is open already goes on until it would end without that: with the token, or after 10
-    /// minutes.
+    /// Refuses a token from now on, even if it is valid: for a program that has learnt that the token was revoked. Other nodes are
+    /// not told, and open streams go on until they would end anyway: with the token, or after 10 minutes.
     ///
     /// # Errors
-    /// Where a setting is wrong.
+    /// If a setting is wrong.
     pub fn forget(&self, token: &Secret) -> Result<()> {
         self.guard()?.forget(token);
         Ok(())
     }
 
-    /// Whether messages may be posted to this path or URL, where the stream comes from the URL of the resource.
+    /// Checks that messages may be posted to this path or URL, when the stream comes from the URL of the resource.
     ///
     /// # Errors
-    /// Where proofs are taken, which are for the URL of the resource, and it is another.
+    /// If DPoP proofs are accepted, which are for the URL of the resource, and messages are posted to another URL.
     pub(in crate::http) fn check_messages(&self, uri: &str) -> Result<()> {
         let url = &self.settings.url;
         let path = |url: &str| url.parse().map(|it: Uri| it.path().to_owned()).ok();
@@ -329,7 +331,7 @@ impl ProtectedResource {
         )))
     }
 
-    /// Makes nonces with the keys that all nodes share, where no keys were given for that.
+    /// Makes DPoP nonces with the keys that all nodes share, unless keys were given for that.
     pub(in crate::http) fn share_nonces(&self, keys: &SharedKeys) {
         let proofs = self.settings.dpop.as_ref().map(|(proofs, _)| proofs);
         if let Some(nonces) = proofs.and_then(ProofVerifier::nonce_keys) {
@@ -338,7 +340,7 @@ impl ProtectedResource {
         }
     }
 
-    /// For whom tokens must be: the URL, and the audiences beside it.
+    /// The accepted audiences of tokens: the URL, and the additional audiences.
     pub(in crate::http) fn audiences(&self) -> impl Iterator<Item = &str> {
         let audiences = self.settings.audiences.iter();
         iter::once(&self.settings.url)
@@ -346,10 +348,10 @@ impl ProtectedResource {
             .map(String::as_str)
     }
 
-    /// What requests must pass.
+    /// The guard of the endpoint.
     ///
     /// # Errors
-    /// Where a setting is wrong.
+    /// If a setting is wrong.
     pub(in crate::http) fn guard(&self) -> Result<&Arc<Guard>> {
         let guard = self
             .guard
@@ -359,7 +361,7 @@ impl ProtectedResource {
             .map_err(|error| Error::misuse(format!("the endpoint cannot be protected: {error}")))
     }
 
-    /// When a stream ends that an admitted request opens, or keeps open.
+    /// The deadline of a stream that an admitted request opens, or keeps open.
     pub(in crate::http) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
         let principal = parts.extensions.get()?;
         self.guard().ok()?.deadline(principal)

@@ -1,4 +1,4 @@
-//! Caller of a request, and the head of the HTTP request, which handlers can see.
+//! Caller of a request, and the head of the HTTP request, which handlers can read.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -19,9 +19,9 @@ use crate::session::{
 };
 
 impl RequestContext {
-    /// The HTTP request that brought the one that is served: its headers, and in its extensions what the middleware in front
-    /// of the endpoint has found out. `None` over any other transport. Over that of 2024-11-05 it is the request that opened the stream;
-    /// [`principal`](Self::principal) is the caller by the request that brought the message.
+    /// The HTTP request that carried this request: its headers, and in its extensions the data that middleware in front of the
+    /// endpoint has added. `None` over any other transport. Over the transport of 2024-11-05 it is the request that opened the
+    /// stream; [`principal`](Self::principal) is the caller of the request that carried the message.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -39,12 +39,12 @@ impl RequestContext {
         request.downcast_ref().or_else(detached)
     }
 
-    /// Ends the stream that answers this request before there is an answer, and tells the client when to come back for it:
-    /// for handlers that take minutes, in which connections cost something or do not last. The handler goes on, and what it
-    /// sends is kept for the client.
+    /// Ends the response stream of this request before there is a response, and tells the client when to reconnect for it: for
+    /// handlers that take minutes, on platforms where connections are costly or short-lived. The handler goes on, and its messages
+    /// are stored for the client.
     ///
-    /// It is possible in sessions of revision 2025-11-25 over HTTP whose endpoint has a store of events. Anywhere else it
-    /// does nothing, so that a handler need not care.
+    /// This is possible in sessions of revision 2025-11-25 over HTTP whose endpoint has an event store. Otherwise it does nothing,
+    /// so handlers may call it anywhere.
     /// See [polling](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server).
     ///
     /// ```
@@ -78,7 +78,8 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     }
 }
 
-/// The caller of a request that begins something that lasts, like a subscription, which keeps it: it counts in the budget.
+/// The caller of a request that begins a subscription or another lasting operation, which keeps it: the caller counts in the
+/// budget.
 pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
@@ -88,7 +89,8 @@ pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     }
 }
 
-/// Where the trace of the HTTP request goes on. A header that is there several times is one list, and only a `traceparent` is none.
+/// The trace context of the HTTP request. Repeated headers are joined into one list; only `traceparent` is no list, so a repeated
+/// one is invalid.
 fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
     if !propagator::is_set() {
         return None;
@@ -102,20 +104,20 @@ fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
     (!context.is_empty()).then(|| Box::new(context))
 }
 
-/// The head of a request, in little memory of its own, for what lasts as long as a subscription. hyper's shares a buffer with all
-/// that was read at once, which it would keep; and hardly any handler asks for it again.
+/// The head of a request in little memory of its own, for lasting operations such as subscriptions. The head from hyper shares a
+/// buffer with everything that was read at once, and would keep that buffer; few handlers ask for the head again.
 pub(super) struct DetachedHead {
     method: Method,
     version: Version,
     extensions: Extensions,
-    /// The URI and the headers as lines, none of which can have a newline in it.
+    /// The URI and the headers as lines, none of which can contain a newline.
     lines: Box<[u8]>,
-    /// The head as it came, once a handler has asked for it.
+    /// The original head, restored when a handler first asks for it.
     parts: OnceLock<Box<Parts>>,
     _charge: Charge,
 }
 
-/// The first byte of the line of a header, by whether the header may be logged.
+/// The first byte of the line of a header, which says whether the header is sensitive.
 const PLAIN: u8 = b'-';
 const SENSITIVE: u8 = b'!';
 
@@ -123,7 +125,7 @@ impl DetachedHead {
     fn new(parts: &Parts, budget: &Arc<Budget>) -> Self {
         let uri = parts.uri.to_string();
         let headers = parts.headers.iter();
-        // Of each header with its kind, its colon and its newline.
+        // Each header also has its kind, its colon and its newline.
         let length = headers.map(|(name, value)| name.as_str().len() + value.len() + 3);
         let mut lines = Vec::with_capacity(uri.len() + 1 + length.sum::<usize>());
         lines.extend_from_slice(uri.as_bytes());
@@ -144,14 +146,14 @@ impl DetachedHead {
             method: parts.method.clone(),
             version: parts.version,
             extensions: parts.extensions.clone(),
-            // Once as it is, and once for handlers.
+            // Once for the lines, and once for the head that handlers read.
             _charge: budget.charge(lines.len() * 2),
             lines: lines.into(),
             parts: OnceLock::new(),
         }
     }
 
-    /// The request as it came.
+    /// The original head of the request.
     pub(super) fn parts(&self) -> &Parts {
         self.parts.get_or_init(|| Box::new(self.restore()))
     }

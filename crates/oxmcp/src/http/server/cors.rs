@@ -1,4 +1,4 @@
-//! CORS: pages of listed origins may read the responses, in browsers, which ask beforehand.
+//! CORS: headers that let pages of listed origins read the responses in browsers, and answers to preflight requests.
 //!
 //! See [the protocol](https://fetch.spec.whatwg.org/#http-cors-protocol).
 
@@ -9,24 +9,25 @@ use crate::http::server::{
     validation::{self, Policy},
 };
 
-/// The methods that an endpoint has.
+/// The methods of an endpoint.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-/// The headers of responses that clients need, beside those that every page sees.
+/// The headers of responses that clients need, in addition to those that every page can read.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
-/// How long a browser need not ask again, in seconds: none takes more than two hours.
+/// The seconds for which a browser may cache the result of a preflight: no browser uses more than two hours.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const VARY: HeaderValue = HeaderValue::from_static("Origin");
 const VARY_OF_PREFLIGHT: HeaderValue = HeaderValue::from_static(
     "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
 );
 
-/// The origin of the page that makes a request, where it is listed.
+/// The origin of the page that makes a request, if the origin is listed.
 #[derive(Debug)]
 pub(super) struct Cors(HeaderValue);
 
 impl Cors {
-    /// `None` for a request that no page makes, as most are, and for one of a page whose origin is not listed.
+    /// Returns `None` for a request that does not come from a page, as most do not, and for a request of a page whose origin is not
+    /// listed.
     pub(super) fn of(policy: &Policy, parts: &Parts) -> Option<Self> {
         let origin = parts.headers.get(header::ORIGIN)?;
         let is_listed = policy.lists_origin(origin.to_str().ok()?);
@@ -34,9 +35,9 @@ impl Cors {
         is_allowed.then(|| Self(origin.clone()))
     }
 
-    /// The response to a browser that asks whether the page may make a request. `None` where it does not ask that.
+    /// The response to a preflight request. `None` if the request is no preflight.
     ///
-    /// It may send any header: those that repeat arguments have the names that tools give them.
+    /// Pages may send any header: the headers that repeat arguments have names that tools choose.
     pub(super) fn preflight(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
         let asks = parts.method == Method::OPTIONS
             && parts
@@ -120,7 +121,7 @@ mod tests {
             );
             assert!(headers["vary"].to_str().unwrap().starts_with("Origin"));
         }
-        // No browser sends it so.
+        // No browser sends `OPTIONS` without the header.
         for (status, headers) in headers("OPTIONS", APP, false).await {
             assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
             assert_eq!(headers["access-control-allow-origin"], APP);

@@ -1,4 +1,4 @@
-//! Endpoint: one URL for every revision, its settings, and its state.
+//! Streamable HTTP endpoint: one URL for every revision, with its settings and its state.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -37,20 +37,21 @@ use crate::{
     tasks::Tasks,
 };
 
-/// One URL for clients of every revision: sessions and stateless requests side by side.
+/// An endpoint that serves clients of every revision under one URL: sessions and stateless requests side by side.
 ///
-/// It is a [`tower_service::Service`], which mounts in axum, hyper and all that speaks tower, whatever the path; or it serves
+/// It is a [`tower_service::Service`], which mounts in axum, hyper and everything that supports tower, under any path; or it serves
 /// an address by itself. It is a cheap handle: clones are the same endpoint.
 ///
-/// - A modern request (2026-07-28) is answered on its own, as JSON, or as a stream of events where the handler sends
-///   something before it returns. A client that goes away cancels it.
-/// - `initialize` opens a session, which lasts until the client ends it, is idle for too long, or the endpoint closes. What a
-///   handler sends goes into the stream of its request, everything else into the stream that the client gets by GET.
-///   Streams that break are resumed.
-/// - A GET without a session opens one of the transport of 2024-11-05, as [`LegacySse`] does at an address of its own.
+/// - A modern request (2026-07-28) is answered on its own, as JSON, or as a stream of events if the handler sends a message before
+///   it returns. A client that disconnects cancels the request.
+/// - `initialize` opens a session, which lasts until the client ends it, the session is idle for too long, or the endpoint closes.
+///   Messages of a handler go into the stream of its request, all other messages into the stream that the client opens with GET.
+///   Broken streams are resumed.
+/// - A GET without a session opens a session of the transport of 2024-11-05, as [`LegacySse`] does at an address of its own.
 ///
-/// By default it answers only where `Host` is a name of this machine, and to no page from elsewhere, since a web page in
-/// somebody's browser reaches whatever listens on this machine. Programs elsewhere are kept out by the address that it listens on. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
+/// By default it answers only requests whose `Host` is a name of this machine, and refuses pages from elsewhere, because any web
+/// page in a browser on this machine can reach its local ports. Programs elsewhere are kept out by the address that the endpoint
+/// listens on. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::StreamableHttp};
@@ -73,31 +74,31 @@ pub struct StreamableHttp {
     pub(super) state: Arc<State>,
 }
 
-/// The settings, fixed before the first request.
+/// The settings, which are fixed before the first request.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) choose: Choose,
-    /// The server that is always chosen, where it is known.
+    /// The server that is always chosen, if it is known.
     pub(super) server: Option<Server>,
     pub(super) policy: Policy,
     pub(super) limits: Limits,
     pub(super) events: Option<Arc<dyn AnyEventStore>>,
     pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
     pub(super) bus: Option<Arc<dyn AnyBus>>,
-    /// The nodes that it is among.
+    /// The cluster that the endpoint belongs to.
     pub(super) cluster: Option<Arc<AnyCluster>>,
-    /// Where the ids of sessions come from; `None` where they are random.
+    /// The function that makes the ids of sessions; `None` if the ids are random.
     pub(super) session_ids: Option<SessionIds>,
     /// Whether each answer is one message, and there are no streams.
     pub(super) json_only: bool,
-    /// Whether there are no sessions, and legacy requests are served by themselves.
+    /// Whether there are no sessions, and each legacy request is served by itself.
     pub(super) stateless: bool,
-    /// The paths at which it answers health checks.
+    /// The paths of the health checks.
     pub(super) liveness_path: Option<String>,
     pub(super) readiness_path: Option<String>,
-    /// Whether it is not ready while a store fails.
+    /// Whether the endpoint is not ready while a store fails.
     strict_readiness: bool,
-    /// The access tokens that it demands.
+    /// The access tokens that the endpoint demands.
     #[cfg(feature = "auth")]
     pub(super) protected: Option<ProtectedResource>,
 }
@@ -106,27 +107,28 @@ type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
 
 /// The state that all clones share.
 pub(super) struct State {
-    /// The bytes that are held for clients.
+    /// The budget of the bytes that are held for clients.
     pub(super) budget: Arc<Budget>,
     pub(super) sessions: Sessions,
-    /// Those of clients that know no transport but that of 2024-11-05.
+    /// The sessions of clients that support only the transport of 2024-11-05.
     pub(super) sse: Arc<SseSessions>,
-    /// The streams that clients got by GET.
+    /// The streams that clients have opened with GET.
     pub(super) streams: TaskTracker,
-    /// The requests that are being answered.
+    /// The requests in flight.
     pub(super) open: TaskTracker,
     pub(super) closing: Latch,
     health: Arc<HealthState>,
 }
 
 impl StreamableHttp {
-    /// An endpoint that serves what `choose` returns: a [`Server`], or with `None` nothing, which is answered with 400.
+    /// Creates an endpoint that serves the [`Server`] that `choose` returns. If it returns `None`, the request is answered with
+    /// 400.
     ///
-    /// It is asked for each modern request, and once for each session. Most return a clone of one server; one may look at the
-    /// request to serve another to each customer. Then requests of one client must be given the same server, since what
-    /// changes is told by the server that it changes in.
+    /// `choose` is called for each modern request, and once for each session. Most return a clone of one server; `choose` may also
+    /// look at the request to serve another server to each customer. Then all requests of a client must be given the same server,
+    /// because a server notifies only its own clients of changes.
     ///
-    /// A server that was put together wrongly answers nothing; [`Server::check`] tells before anything is served.
+    /// A misconfigured server answers no request; [`Server::check`] reports errors before requests are served.
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
@@ -153,8 +155,8 @@ impl StreamableHttp {
         }
     }
 
-    /// The bounds of the endpoint: of bodies, sessions and streams. Those of what goes on in a session are the
-    /// [server's](Server::limits).
+    /// The limits of the endpoint: of bodies, sessions and streams. The limits within a session are those of the
+    /// [server](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.state.budget.set_limit(limits.http.max_bytes);
@@ -163,7 +165,7 @@ impl StreamableHttp {
     }
 
     /// The hosts under which clients may reach the endpoint, in place of the loopback ones: `example.com` for any port,
-    /// `example.com:8443`, or `*` for any, where what is in front of the endpoint has checked them. Requests with another `Host`
+    /// `example.com:8443`, or `*` for any host, if a proxy in front of the endpoint has checked it. Requests with another `Host`
     /// are refused with 403.
     #[must_use]
     pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -171,51 +173,50 @@ impl StreamableHttp {
         self
     }
 
-    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*`
-    /// for any. Requests with another `Origin` are refused with 403; those without one come from no web page.
+    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*` for
+    /// any origin. Requests with another `Origin` are refused with 403; those without `Origin` come from no web page.
     ///
-    /// Browsers are told so ([CORS](https://fetch.spec.whatwg.org/#http-cors-protocol)): the endpoint answers their preflight, and
-    /// pages of the origins that are listed here, and no others, may read responses, with `Mcp-Session-Id` and `WWW-Authenticate`.
-    /// `*` lists none: whoever wants that sets the headers in front of the endpoint. Authentication there lets `OPTIONS` through,
-    /// since a preflight has no token.
+    /// Browsers are told about the origins ([CORS](https://fetch.spec.whatwg.org/#http-cors-protocol)): the endpoint answers their
+    /// preflight requests, and only pages of the origins that are listed here may read responses, with `Mcp-Session-Id` and
+    /// `WWW-Authenticate`. `*` lists no origin: to let pages of any origin read responses, set the headers in front of the
+    /// endpoint. Authentication in front of the endpoint must let `OPTIONS` through, since a preflight request has no token.
     #[must_use]
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set().policy.allow_origins(origins);
         self
     }
 
-    /// Where the events of sessions are kept, so that a stream that broke can be resumed. By default that is in memory, and
-    /// bounded.
+    /// The store of the events of sessions, so that a broken stream can be resumed. By default events are stored in memory, within
+    /// a bound.
     #[must_use]
     pub fn event_store(mut self, store: impl EventStore) -> Self {
         self.set().events = Some(any_event_store(store));
         self
     }
 
-    /// Streams that break are not resumed, and nothing is kept for it.
+    /// Stores no events: broken streams are not resumed.
     #[must_use]
     pub fn without_event_store(mut self) -> Self {
         self.set().events = None;
         self
     }
 
-    /// Where is kept what sessions are made of, so that other nodes can go on with them, and this one after a restart: with a
-    /// store of events that they share, too, a client notices nothing: its streams go on at any node, and end with an error where the
-    /// node is gone that writes them. By default that is nowhere, and sessions end with the
-    /// endpoint.
+    /// The store of the sessions' state, so that other nodes can continue them, and this node after a restart. If the nodes also
+    /// share an event store, the change of nodes is invisible to a client: its streams go on at any node, and end with an error if
+    /// the node that writes them is gone. By default sessions are not stored, and end with the endpoint.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
         self.set().sessions = Some(any_session_store(store));
         self
     }
 
-    /// What nodes tell each other by.
+    /// The bus between the nodes.
     ///
-    /// - Changes: what one tells of its lists and resources, the clients of all are notified of, in every revision and over every
-    ///   transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
-    /// - Sessions, where nodes share a [session store](Self::session_store): that one is over, or has changed, or that its client
-    ///   has cancelled a call of another node. Without a bus a node finds the first two out by itself, but late: as often as a 64th of
-    ///   [`HttpLimits::session_idle`](crate::HttpLimits) goes by.
+    /// - Changes: if a list or a resource changes on one node, the clients of all nodes are notified, in every revision and over
+    ///   every transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
+    /// - Sessions, if nodes share a [session store](Self::session_store): that a session has ended or changed, or that its client
+    ///   has cancelled a call on another node. Without a bus a node detects the first two by itself, but late: it checks at
+    ///   intervals of a 64th of [`HttpLimits::session_idle`](crate::HttpLimits).
     #[must_use]
     pub fn bus(self, bus: impl Bus) -> Self {
         self.with_bus(any_bus(bus))
@@ -234,17 +235,17 @@ impl StreamableHttp {
         self
     }
 
-    /// Makes it one of several nodes, which share what is in this: sessions, the events of their streams, tasks, a bus, and keys. So
-    /// a client can go on at any node. It is [`session_store`](Self::session_store), [`event_store`](Self::event_store) and
-    /// [`bus`](Self::bus) in one; what is set after it stays.
+    /// Makes the endpoint one of several nodes, which share the contents of the cluster: sessions, the events of their streams,
+    /// tasks, a bus, and keys. A client can then go on at any node. This is [`session_store`](Self::session_store),
+    /// [`event_store`](Self::event_store) and [`bus`](Self::bus) in one; stores that are set afterwards take precedence.
     ///
-    /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its tasks,
-    /// where they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys, where they are
-    /// [random](crate::auth::dpop::NonceKeys::random) else. The log warns where another node has another name of the server, or is
-    /// [protected](Self::protect) under another URL or for other audiences. All nodes also need the same tools and limits, which
-    /// nothing compares.
+    /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its
+    /// tasks, if they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys if they would be
+    /// [random](crate::auth::dpop::NonceKeys::random) otherwise. The log warns if the server has another name on another node, or
+    /// is [protected](Self::protect) there under another URL or for other audiences. All nodes also need the same tools and limits,
+    /// which are not compared.
     ///
-    /// Without keys it serves nothing, and [`serve`](Self::serve) says how to make one.
+    /// Without keys the endpoint serves nothing, and the error of [`serve`](Self::serve) says how to make one.
     #[must_use]
     pub fn cluster(mut self, cluster: impl Cluster) -> Self {
         let settings = self.set();
@@ -265,34 +266,34 @@ impl StreamableHttp {
         self.with_bus(parts.bus)
     }
 
-    /// Answers each request with one message, as JSON, and has no streams: for what is in front of the endpoint and passes on no
-    /// streams. GET is answered with 405, and subscriptions are refused.
+    /// Answers each request with one message, as JSON, and opens no streams: for proxies that do not pass on streams. GET is
+    /// answered with 405, and subscriptions are refused.
     ///
-    /// What handlers send before they return (progress, log messages) is dropped. They cannot ask clients of sessions anything,
-    /// which would need a stream: such clients are served as if they had no capabilities. Modern clients are asked in results.
+    /// Messages that handlers send before they return (progress, log messages) are dropped. Handlers cannot send requests to
+    /// clients of sessions, which would need a stream: such clients are served as if they had no capabilities. Requests to modern
+    /// clients are sent in results.
     #[must_use]
     pub fn json_only(mut self) -> Self {
         self.set().json_only = true;
         self
     }
 
-    /// Serves legacy clients without sessions, as modern ones are: each request by itself, in the revision that
-    /// `MCP-Protocol-Version` names, on whatever node it comes to. `initialize` is answered without a session's id, and GET and
-    /// DELETE with 405.
+    /// Serves legacy clients without sessions, like modern ones: each request by itself, in the revision that
+    /// `MCP-Protocol-Version` names, on any node. `initialize` is answered without a session id, and GET and DELETE with 405.
     ///
-    /// Nothing is known of the client then but its revision: handlers cannot ask it anything, and what lasts beyond a request
-    /// (subscriptions to resources, the level of log messages) has no effect. A client that goes away cancels its request.
+    /// Only the revision of the client is known then: handlers cannot send requests to the client, and state that lasts beyond a
+    /// request (subscriptions to resources, the level of log messages) has no effect. A client that disconnects cancels its
+    /// request.
     #[must_use]
     pub fn stateless(mut self) -> Self {
         self.set().stateless = true;
         self
     }
 
-    /// The ids of new sessions, in place of random ones: `make` is asked with the `initialize` that opens it, so that what is in
-    /// front of the endpoint can tell by an id where to send requests. An id has 1 to 200 visible ASCII characters, no two sessions
-    /// have the same, and nobody can guess one: where it is not bound to a [`Principal`](crate::http::Principal), whoever knows
-    /// the id of a session has the session. An `initialize` for which `make` returns another is answered with 500.
-    ///
+    /// Makes the ids of new sessions, in place of random ones: `make` is called with the `initialize` request that opens a session,
+    /// so that a load balancer in front of the endpoint can route requests by the id. An id has 1 to 200 visible ASCII characters,
+    /// is unique, and must be impossible to guess: if a session is not bound to a [`Principal`](crate::http::Principal), knowing
+    /// its id is enough to use it. An `initialize` request for which `make` returns an invalid id is answered with 500.
     /// ```
     /// use oxmcp::{Server, http::StreamableHttp};
     ///
@@ -307,8 +308,8 @@ impl StreamableHttp {
         self
     }
 
-    /// Demands access tokens. Requests without one that the resource takes are refused, but for those of browsers that ask
-    /// beforehand, and for the resource's metadata; those of other hosts and origins are refused before.
+    /// Demands access tokens. Requests without a token that the resource accepts are refused, except preflight requests of
+    /// browsers, and requests for the resource's metadata; requests with other hosts and origins are refused before.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
@@ -317,24 +318,24 @@ impl StreamableHttp {
         self
     }
 
-    /// A check whether the process answers, to mount. It never fails.
+    /// A liveness check, as a service to mount: whether the process answers. It never fails.
     #[must_use]
     pub fn liveness(&self) -> HealthCheck {
         HealthCheck::of_liveness()
     }
 
-    /// A check whether requests should be sent here, to mount.
+    /// A readiness check, as a service to mount: whether requests should be routed here.
     ///
     /// | `status` in the body | HTTP | |
     /// |---|---|---|
     /// | `starting` | 503 | a store or the bus has not answered yet |
     /// | `ready` | 200 | |
-    /// | `degraded` | 200 | a store or the bus has failed when it was asked last; requests are served as well as can be |
+    /// | `degraded` | 200 | the last request to a store or the bus has failed; requests are served as well as possible |
     /// | `draining` | 503 | since [`announce_close`](Self::announce_close) or [`close`](Self::close) |
     ///
-    /// `stores` in the body says of each whether it is `up` or `down`. The store of [tasks](crate::tasks) is
-    /// among them where it is that of a [cluster](Self::cluster), or was given to [`Tasks::new`](crate::tasks::Tasks::new) of the one
-    /// server that is served.
+    /// `stores` in the body says of each whether it is `up` or `down`. The store of [tasks](crate::tasks) is among them if it is
+    /// that of a [cluster](Self::cluster), or was given to [`Tasks::new`](crate::tasks::Tasks::new) of the one server that is
+    /// served.
     #[must_use]
     pub fn readiness(&self) -> HealthCheck {
         let settings = &self.settings;
@@ -355,22 +356,22 @@ impl StreamableHttp {
         })
     }
 
-    /// Answers [liveness](Self::liveness) at this path, for those without a web framework.
+    /// Answers [liveness](Self::liveness) checks at this path, for programs without a web framework.
     #[must_use]
     pub fn liveness_path(mut self, path: impl Into<String>) -> Self {
         self.set().liveness_path = Some(path.into());
         self
     }
 
-    /// Answers [readiness](Self::readiness) at this path, for those without a web framework.
+    /// Answers [readiness](Self::readiness) checks at this path, for programs without a web framework.
     #[must_use]
     pub fn readiness_path(mut self, path: impl Into<String>) -> Self {
         self.set().readiness_path = Some(path.into());
         self
     }
 
-    /// Is not [ready](Self::readiness) while a store or the bus fails, either. All nodes lose a store that they share at once: with
-    /// this nobody is served then, where else sessions that a node knows go on.
+    /// Is not [ready](Self::readiness) while a store or the bus fails, either. A shared store fails for all nodes at once: with
+    /// this setting no client is served then, while by default sessions that a node knows go on.
     #[must_use]
     pub fn strict_readiness(mut self) -> Self {
         self.set().strict_readiness = true;
@@ -386,7 +387,7 @@ impl StreamableHttp {
         is(&self.settings.liveness_path).then(|| self.liveness())
     }
 
-    /// Is not [ready](Self::readiness) from here on, though everything is served as before: so that what balances requests sends them
+    /// Is not [ready](Self::readiness) from now on, though requests are served as before: so that load balancers route requests
     /// elsewhere before the endpoint is [closed](Self::close).
     ///
     /// ```
@@ -410,9 +411,9 @@ impl StreamableHttp {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Serves an address by itself, over HTTP/1 and HTTP/2, whatever the path: for those without a web framework. It is served
-    /// from now on, in the background, until what comes back is closed or dropped; so keep it, or await it. It also says the
-    /// port that was found for port 0.
+    /// Serves an address by itself, over HTTP/1 and HTTP/2, under any path: for programs without a web framework. The address is
+    /// served from now on, in the background, until the returned [`Serving`] is closed or dropped; so keep it, or await it. It also
+    /// has the port that was chosen for port 0.
     ///
     /// ```no_run
     /// use oxmcp::{Server, http::StreamableHttp};
@@ -426,8 +427,8 @@ impl StreamableHttp {
     /// ```
     ///
     /// # Errors
-    /// Where the address cannot be listened on, or a setting is wrong. Where the one server that this was made
-    /// [from](Self::from) was put together wrongly.
+    /// If it cannot listen on the address, or a setting is wrong, or the one server that the endpoint was made [from](Self::from)
+    /// is misconfigured.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -459,18 +460,18 @@ impl StreamableHttp {
         serving.map_err(|error| Error::closed(error.to_string()).with_source(error))
     }
 
-    /// Serves nothing more: what runs may finish within [`Limits::drain`], then it is cancelled; sessions and streams end.
-    /// What comes meanwhile is answered with 503. Tasks that run here are handed over to other processes that have their store. It
-    /// may be called again, and by several at once.
+    /// Stops serving: running requests may finish within [`Limits::drain`], then they are cancelled; sessions and streams end.
+    /// Requests that arrive meanwhile are answered with 503. Tasks that run here are handed over to other processes that have their
+    /// store. It may be called repeatedly and concurrently.
     ///
-    /// An endpoint that [chooses](Self::new) among servers does not know them all: there, await
+    /// An endpoint that [chooses](Self::new) among servers does not know them all: in that case, await
     /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each.
     ///
-    /// Who mounts the endpoint in a framework closes it before the framework's own server, which else waits for streams that
-    /// do not end by themselves.
+    /// If the endpoint is mounted in a framework, close it before the framework's own server, which otherwise waits for streams
+    /// that do not end by themselves.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// If the future is dropped, closing goes on.
     pub async fn close(&self) {
         let shut_down = self.shut_down();
         self.state.begin_close();
@@ -487,8 +488,8 @@ impl StreamableHttp {
         }
     }
 
-    /// Shuts the one server down that it serves, unless that has other clients, or it was done before. It goes on when the future is
-    /// dropped.
+    /// Shuts down the one server that the endpoint serves, unless the server has other clients, or this was done before. The
+    /// shutdown goes on if the future is dropped.
     fn shut_down(&self) -> impl Future<Output = ()> + use<> {
         let is_first = !self.state.closing.is_set();
         let server = self.settings.server.clone().filter(|server| {
@@ -498,13 +499,13 @@ impl StreamableHttp {
         let shutting_down = server.map(|server| spawn(async move { server.shut_down().await }));
         async move {
             if let Some(shutting_down) = shutting_down {
-                // A runtime that ends takes it along.
+                // A runtime that shuts down aborts the task.
                 let _ = shutting_down.await;
             }
         }
     }
 
-    /// The part of it for clients that know no transport but that of 2024-11-05.
+    /// The part of the endpoint for clients that support only the transport of 2024-11-05.
     pub(super) fn sse(&self) -> LegacySse {
         let Settings {
             choose,
@@ -532,7 +533,7 @@ impl StreamableHttp {
     /// The id of a session that a request opens.
     ///
     /// # Errors
-    /// How the request is refused.
+    /// The response that refuses the request.
     pub(super) fn new_session_id(&self, parts: &Parts) -> Result<Arc<str>, Refused> {
         let Some(make) = &self.settings.session_ids else {
             return new_id().map_err(|error| misconfigured(&error));
@@ -546,7 +547,7 @@ impl StreamableHttp {
         ))))
     }
 
-    /// Whether a text has the form of the id of a session here. No other gets anywhere near a store.
+    /// Whether a text has the form of a session id of this endpoint. Other texts are never looked up in a store.
     pub(super) fn is_session_id(&self, text: &str) -> bool {
         match &self.settings.session_ids {
             Some(_) => is_visible(text),
@@ -554,17 +555,17 @@ impl StreamableHttp {
         }
     }
 
-    /// Whether it has the transport of 2024-11-05, which is made of a session and a stream.
+    /// Whether the endpoint has the transport of 2024-11-05, which needs a session and a stream.
     pub(super) fn has_sse(&self) -> bool {
         !self.settings.json_only && !self.settings.stateless
     }
 
-    /// The server for a request that is not of a session.
+    /// The server for a request outside a session.
     ///
     /// # Errors
-    /// How the request is refused.
+    /// The response that refuses the request.
     pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
-        // Other requests may come over the same connection, which must not panic.
+        // A panic must not end the connection, which may carry other requests.
         let chosen = catch_panic(|| Ok((self.settings.choose)(parts)));
         let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
             let why = Error::invalid_request("nothing is served here for this request");
@@ -585,7 +586,7 @@ impl StreamableHttp {
 }
 
 impl Settings {
-    /// Makes nonces with the keys of the nodes, where there are both.
+    /// Makes nonces with the keys of the cluster, if the endpoint is protected and in a cluster.
     #[cfg(feature = "auth")]
     fn share_nonces(&self) {
         if let (Some(resource), Some(cluster)) = (&self.protected, &self.cluster) {
@@ -593,7 +594,7 @@ impl Settings {
         }
     }
 
-    /// What all nodes should have in common. `chosen` is the server where several may be served.
+    /// The settings that all nodes should have in common. `chosen` is the chosen server if the endpoint has several.
     fn facts(&self, chosen: Option<&Server>) -> Vec<(&'static str, String)> {
         let mut facts = Vec::new();
         if let Some(server) = self.server.as_ref().or(chosen) {
@@ -612,14 +613,14 @@ impl Settings {
 }
 
 impl State {
-    /// Takes nothing more, and closes the sessions in the background.
+    /// Refuses new requests, and closes the sessions in the background.
     pub(super) fn begin_close(&self) {
         self.health.set_draining();
         self.closing.set();
         self.sessions.close_all();
     }
 
-    /// Without any sessions, and with bytes that count in this budget.
+    /// A state without sessions, whose bytes count in this budget.
     pub(super) fn new(budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             budget,
@@ -633,10 +634,10 @@ impl State {
     }
 }
 
-/// The longest id of a session that is not ours.
+/// The maximum length of a session id that the user's function makes.
 const MAX_SESSION_ID: usize = 200;
 
-/// Whether a text can be the id of a session by the specification.
+/// Whether a text can be a session id according to the specification.
 fn is_visible(id: &str) -> bool {
     (1..=MAX_SESSION_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -645,18 +646,18 @@ fn is_visible(id: &str) -> bool {
 pub(super) struct EndpointRequest {
     pub(super) endpoint: StreamableHttp,
     pub(super) server: Server,
-    /// The session that it names, if it belongs to the request's principal.
+    /// The session that the request names, if it belongs to the request's principal.
     pub(super) session: Option<Arc<Session>>,
-    /// Whether it names a session, be there one or not.
+    /// Whether the request names a session, even one that does not exist.
     pub(super) names_session: bool,
     pub(super) parts: Arc<Parts>,
 }
 
 impl EndpointRequest {
-    /// Checks that there are sessions in the revision that it names.
+    /// Checks that the revision that the request names has sessions.
     ///
     /// # Errors
-    /// How it is refused.
+    /// The response that refuses the request.
     pub(super) fn check_sessions(&self) -> Result<(), Refused> {
         if self.endpoint.settings.stateless {
             return Err(validation::Refusal::no_sessions().into());
@@ -666,7 +667,7 @@ impl EndpointRequest {
     }
 }
 
-/// The refusal of all requests to a misconfigured endpoint. Its log says what is wrong.
+/// The refusal of all requests to a misconfigured endpoint. The log says what is wrong.
 pub(super) fn misconfigured(error: &Error) -> Refused {
     tracing::error!(%error, "the server or its endpoint was put together wrongly");
     let why = Error::internal("the server was put together wrongly; its log says how");

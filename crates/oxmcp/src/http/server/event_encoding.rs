@@ -7,15 +7,15 @@ use oxmcp_protocol::framing::sse::OutgoingEvent;
 
 use crate::store::EventId;
 
-/// How often a silent stream gets a comment: proxies close what is silent for a minute.
+/// The interval after which a silent stream gets a comment: proxies close streams that are silent for a minute.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) const COMMENT: &[u8] = b":\n\n";
-/// How many bytes are stored at once: a store that is short of room drops them together.
+/// The bytes of events that are stored at once: a store that is short of room evicts them together.
 const PART: usize = 16 << 10;
-/// The length of an event beyond its message, with an id but without the name of its stream.
+/// The length of an event in addition to its message, with an id but without the name of its stream.
 const AROUND: usize = 32;
 
-/// The messages of an outbox, which are lines.
+/// The messages in the buffer of an outbox, which are lines.
 pub(super) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     iter::from_fn(move || {
         let end = memchr(b'\n', lines)?;
@@ -36,9 +36,9 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Appends the messages of an outbox as events that cannot be asked for again.
+/// Appends the messages of an outbox as events without ids, which cannot be resumed.
 pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
-    // The last event asks for as much room as any.
+    // Writing reserves the maximum room for every event, even the last.
     out.reserve(lines.len() + lines.len() / 8 + OutgoingEvent::ROOM);
     for data in messages(lines) {
         let event = OutgoingEvent {
@@ -49,9 +49,9 @@ pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
     }
 }
 
-/// Writes events of a stream that can be asked for again.
+/// Writes events of a stream that can be resumed.
 pub(super) struct EventWriter<'a> {
-    /// The id of the first event, where the stream has a name that ids can have.
+    /// The id of the first event, if the name of the stream is valid in ids.
     first: Option<EventId<'a>>,
     out: Vec<u8>,
 }
@@ -64,15 +64,15 @@ impl<'a> EventWriter<'a> {
         }
     }
 
-    /// Makes room for so many more events, with so many bytes of data.
+    /// Reserves room for this many more events, with this many bytes of data in all.
     pub(super) fn reserve(&mut self, events: usize, bytes: usize) {
         let around = AROUND + self.first.map_or(0, |id| id.stream().len());
-        // The last event asks for as much room as any.
+        // Writing reserves the maximum room for every event, even the last.
         self.out
             .reserve(bytes + events * around + OutgoingEvent::ROOM);
     }
 
-    /// Appends an event, without an id where it has no index.
+    /// Appends an event, which has no id if it has no index.
     pub(super) fn event(&mut self, index: Option<u64>, data: &[u8]) {
         self.id(index);
         let event = OutgoingEvent {
@@ -82,7 +82,7 @@ impl<'a> EventWriter<'a> {
         event.write(&mut self.out);
     }
 
-    /// Appends an event without data that tells the client when to come back.
+    /// Appends an event without data that tells the client when to reconnect.
     pub(super) fn retry(&mut self, index: u64, retry: Duration) {
         self.id(Some(index));
         let event = OutgoingEvent {
@@ -92,7 +92,7 @@ impl<'a> EventWriter<'a> {
         event.write(&mut self.out);
     }
 
-    /// Begins an event with its id, in which nothing can be that would end the line.
+    /// Begins an event with its id, which cannot contain a line break.
     fn id(&mut self, index: Option<u64>) {
         let id = self.first.zip(index);
         if let Some(id) = id.and_then(|(first, index)| first.with_index(index)) {

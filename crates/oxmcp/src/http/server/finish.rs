@@ -1,4 +1,4 @@
-//! Finishing of responses: their bytes count, a client that takes none is given up, and the page that asked may read them.
+//! Finishing of responses: charges their bytes to the budget, drops those that a client does not read, and adds CORS headers.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     session::driver::budget::Budget,
 };
 
-/// What is done with the response to a request.
+/// The finishing of the response to a request.
 pub(super) struct Finish {
     cors: Option<Cors>,
     budget: Arc<Budget>,
@@ -39,7 +39,7 @@ impl Finish {
             cors,
             budget: Arc::clone(budget),
             stall: limits.http.stall,
-            // An HTTP server of HTTP/1 takes a short body at once: it answers one request after another.
+            // An HTTP/1 server takes a short body at once, since it answers requests one after another.
             is_taken: parts.version < Version::HTTP_2,
         })
     }

@@ -1,21 +1,21 @@
-//! The server's side of HTTP.
+//! The server side of HTTP.
 //!
 //! | | |
 //! |---|---|
 //! | `endpoint` | [`StreamableHttp`]: its settings and its state |
-//! | `routing` | from a request to its session, or to its stateless answer |
+//! | `routing` | the routing of a request to its session, or to its stateless answer |
 //! | `validation/` | the checks that a request must pass |
 //! | `stateless` | the answers to modern requests, and to legacy ones without sessions |
 //! | `sessions/` | sessions that `initialize` opens, and their streams |
 //! | `sse_2024/` | the transport of 2024-11-05 |
 //! | `streamable_session` | [`StreamableSession`], for programs that route requests themselves |
 //! | `serve/` | the accept loop and its connections |
-//! | `cors` | the headers that let pages of listed origins in |
-//! | `finish` | what is done with each response |
-//! | `caller` | the caller of a request, and the HTTP request that handlers see |
-//! | `response` | [`ResponseBody`], and the forms of responses |
-//! | `watched_body` | bodies whose clients are given up once they take nothing |
-//! | `event_encoding` | messages as events |
+//! | `cors` | the headers that let pages of listed origins read responses |
+//! | `finish` | the last step of each response |
+//! | `caller` | the caller of a request, and the HTTP request that handlers can read |
+//! | `response` | [`ResponseBody`], and functions that make each kind of response |
+//! | `watched_body` | bodies that are dropped if the client reads nothing for too long |
+//! | `event_encoding` | the encoding of messages as events |
 
 mod caller;
 mod cors;

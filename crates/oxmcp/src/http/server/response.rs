@@ -1,4 +1,4 @@
-//! Responses: their bodies, and the forms that they have.
+//! Responses: their bodies, and functions that make each kind of response.
 
 use std::{
     convert::Infallible,
@@ -29,15 +29,15 @@ use crate::{
     session::driver::budget::Budget,
 };
 
-/// A proxy must not hold back the events of a stream until it has many.
+/// Tells proxies not to buffer the events of a stream.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A response that is known when its request is refused; boxed, since most requests are not.
+/// The response that refuses a request; boxed, since most requests are not refused.
 pub(super) type Refused = Box<Response<ResponseBody>>;
 
-/// The body of a response: bytes that are all there, or a stream of events that lasts.
+/// The body of a response: bytes that are all available, or a stream of events that lasts.
 ///
-/// Middleware that answers by itself makes one of what it has to say; dropping one that streams ends the stream.
+/// Middleware that answers by itself makes its response body with this type; dropping a streaming body ends the stream.
 ///
 /// ```
 /// use oxmcp::http::ResponseBody;
@@ -48,7 +48,7 @@ pub(super) type Refused = Box<Response<ResponseBody>>;
 #[derive(Default)]
 pub struct ResponseBody {
     kind: Kind,
-    /// Counts it, where it is a stream of events.
+    /// Counts the body in the metrics, if it is a stream of events.
     open: Option<OpenStream>,
 }
 
@@ -62,7 +62,7 @@ enum Kind {
     Watched(WatchedBody),
 }
 
-/// A stream of which it is not known what waits in it.
+/// A stream whose pending data are unknown.
 struct Unknown<S>(S);
 
 impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
@@ -75,29 +75,29 @@ impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
 
 impl<S: Stream<Item = Bytes> + Send> EventSource for Unknown<Pin<Box<S>>> {}
 
-/// A stream that ends at a deadline, which may be moved meanwhile.
+/// A stream that ends at a deadline, which may move meanwhile.
 #[cfg(feature = "auth")]
 struct Expiring {
-    /// `None` once it has ended.
+    /// `None` once the stream has ended.
     source: Option<Pin<Box<dyn EventSource>>>,
     sleep: Pin<Box<Sleep>>,
     deadline: StreamDeadline,
 }
 
-/// Tells the client to come back, to another node or to one that has restarted by then: many clients try it twice and no more.
+/// Tells the client to reconnect later, to another node or to one that has restarted by then: many clients retry only twice.
 pub(super) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
 
-/// Tells the client to come back at once.
+/// Tells the client to reconnect at once.
 #[cfg(feature = "auth")]
 const COME_BACK: &[u8] = b"retry: 100\n\n";
 
-/// How often a stream is looked at whose end is put off.
+/// The interval at which a stream whose end is put off is checked again.
 #[cfg(feature = "auth")]
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(feature = "auth")]
 impl Expiring {
-    /// Ends the stream, with what has come before: an event that has begun is sent to its end.
+    /// Ends the stream after the pending data: an event that has begun is sent completely.
     fn end(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let mut source = self.source.take()?;
         let was_within_item = source.is_within_item();
@@ -108,7 +108,7 @@ impl Expiring {
                 Some(part)
             }
             Poll::Ready(Some(last)) => Some([last, come_back].concat().into()),
-            // The rest of the event was dropped: what is added would become part of it.
+            // The rest of the event was dropped: data added now would become part of it.
             _ if was_within_item => None,
             _ => Some(come_back),
         }
@@ -163,13 +163,13 @@ impl EventSource for Expiring {
 }
 
 impl ResponseBody {
-    /// No body at all.
+    /// An empty body.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// A body that is all there: its length goes into the head, and both into one write.
+    /// A body whose bytes are all available: its length goes into the head, and head and body into one write.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::of(if bytes.is_empty() {
@@ -179,12 +179,12 @@ impl ResponseBody {
         })
     }
 
-    /// A body that goes on until the stream ends. Each item is written as soon as it is there.
+    /// A body that lasts until the stream ends. Each item is written as soon as it is available.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::events(Unknown(Box::pin(stream)))
     }
 
-    /// A body that goes on until its source ends.
+    /// A body that lasts until its source ends.
     pub(super) fn events(source: impl EventSource + 'static) -> Self {
         Self::of(Kind::Stream(Box::pin(source)))
     }
@@ -193,7 +193,7 @@ impl ResponseBody {
         Self { kind, open: None }
     }
 
-    /// The same body, which ends at a deadline if it streams: the client is to come back at once.
+    /// The same body; if it streams, it ends at a deadline and tells the client to reconnect at once.
     #[cfg(feature = "auth")]
     pub(super) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
         let kind = match (self.kind, deadline) {
@@ -207,8 +207,8 @@ impl ResponseBody {
         Self { kind, ..self }
     }
 
-    /// The same body, whose bytes count in a budget, and which is given up once the client takes none of them for too long. A
-    /// short one needs no watch where the HTTP server takes it at once.
+    /// The same body, whose bytes count in a budget, and which is dropped if the client reads nothing for too long. A short body
+    /// needs no watch if the HTTP server takes it at once.
     pub(super) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
         let kind = match self.kind {
             Kind::Ended => Kind::Ended,
@@ -229,7 +229,7 @@ impl ResponseBody {
         Self { kind, ..self }
     }
 
-    /// Ends the connection of this activity where the client is given up.
+    /// Ends the connection of this activity when the body is dropped because the client reads nothing.
     pub(super) fn on_stall(&self, activity: &Activity) {
         match &self.kind {
             Kind::Stream(source) => source.on_stall(activity),
@@ -311,7 +311,7 @@ pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
     with_status(ResponseBody::empty(), status)
 }
 
-/// One message, as it lies in an outbox: a line, or nothing.
+/// A response with one message, as an outbox holds it: one line, or nothing.
 pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -325,7 +325,7 @@ pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<Respons
     response
 }
 
-/// An error that answers a request, or where there is no id, what was no request.
+/// A response with an error for a request, or for a body that is no request if there is no id.
 pub(super) fn error(
     status: StatusCode,
     id: Option<&RequestId>,
@@ -336,46 +336,46 @@ pub(super) fn error(
     message(status, line)
 }
 
-/// A refusal for this reason.
+/// The response that refuses a request for this reason.
 pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
     Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
-/// The refusal of what was not begun, for this reason, and may be another time.
+/// The response that refuses a request that was not begun, for this reason, and that the client may retry.
 pub(super) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
     let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, why);
-    // Clients read by this header that nothing was done.
+    // The header tells clients that the request was not begun.
     let soon = HeaderValue::from_static("1");
     refused.headers_mut().insert(header::RETRY_AFTER, soon);
     refused
 }
 
-/// The refusal of an endpoint that holds as many bytes as it may.
+/// The response that refuses a request because the endpoint holds as many bytes as it may.
 pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
     let why = Error::internal("the endpoint has no room for more now; try another time");
     unserved(id, &why)
 }
 
-/// The refusal of an endpoint that is being closed.
+/// The response that refuses a request because the endpoint is being closed.
 pub(super) fn closing() -> Refused {
     let why = Error::internal("the endpoint is being closed; try another time");
     unserved(None, &why)
 }
 
-/// The response to what was begun, and has no answer for this reason.
+/// The response to a request that was begun, and has no answer for this reason.
 pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
     let why = format!("{reason}; it may have been done, so look before you repeat it");
     *refuse(StatusCode::SERVICE_UNAVAILABLE, None, &Error::internal(why))
 }
 
-/// What [`unanswered`] says of an endpoint that holds as many bytes as it may.
+/// The reason for [`unanswered`] if the endpoint holds as many bytes as it may.
 pub(super) const DROPPED: &str = "the endpoint has no room for the answer now, and has dropped it";
 
-/// A stream of events.
+/// A response with a stream of events.
 pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
     body.open = Some(OpenStream::new());
     let mut response = with_status(body, StatusCode::OK);
-    // hyper keeps it for as long as the stream lasts.
+    // hyper keeps the map for as long as the stream lasts, so it is small.
     *response.headers_mut() = HeaderMap::with_capacity(3);
     let headers = response.headers_mut();
     let value = HeaderValue::from_static;
@@ -400,7 +400,7 @@ mod tests {
 
     use super::*;
 
-    /// What the body says of itself, before each frame and at its end, and the frames.
+    /// `is_end_stream` and the exact size hint of the body, before each frame and at its end, and the frames.
     fn frames(mut body: ResponseBody) -> Vec<(bool, Option<u64>, Option<Bytes>)> {
         let mut seen = Vec::new();
         loop {

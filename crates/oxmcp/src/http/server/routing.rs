@@ -81,7 +81,7 @@ where
         if self.has_sse() && is_2024(&parts) {
             return Box::pin(self.sse().respond(parts, body).map(finished));
         }
-        // In an async block, the arguments would be there twice.
+        // An async block would hold the arguments twice.
         Box::pin(respond(self.clone(), Arc::new(parts), body).map(finished))
     }
 }
@@ -89,7 +89,7 @@ where
 /// Answers a request that needs a token.
 ///
 /// # Errors
-/// How it is refused.
+/// The response that refuses the request.
 #[cfg(feature = "auth")]
 async fn protected<B>(
     endpoint: StreamableHttp,
@@ -108,7 +108,7 @@ where
     if endpoint.has_sse() && is_2024(&parts) {
         return Box::pin(endpoint.sse().respond(parts, body)).await;
     }
-    // A modern subscription gets its deadline where its message is known.
+    // A modern subscription gets its deadline once its message is parsed.
     let listens = parts.method == HttpMethod::GET;
     let deadline = listens.then(|| resource.stream_deadline(&parts)).flatten();
     let response = respond(endpoint, Arc::new(parts), body).await?;
@@ -118,7 +118,7 @@ where
 /// Answers a request.
 ///
 /// # Errors
-/// How it is refused.
+/// The response that refuses the request.
 async fn respond<B>(
     endpoint: StreamableHttp,
     parts: Arc<Parts>,
@@ -141,7 +141,7 @@ where
             let limit = request.endpoint.settings.limits.http.max_body_bytes;
             let budget = &request.endpoint.state.budget;
             let (body, charge) = validation::read_body(body, limit, budget).await?;
-            // It may have taken long, and what is begun now would not be waited for.
+            // Reading may have taken long, and closing would not wait for a request that begins now.
             if request.endpoint.state.closing.is_set() {
                 return Err(response::closing());
             }
@@ -152,19 +152,19 @@ where
     }
 }
 
-/// The request with this head, with its session where it has one.
+/// The request with this head, with its session if it has one.
 ///
 /// # Errors
-/// How it is refused.
+/// The response that refuses the request.
 async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointRequest, Refused> {
     validate_head(&endpoint, parts)?;
     let mut session = find(&endpoint, parts);
     if let Some(kept) = session.as_ref().and_then(|it| endpoint.keep(it, parts)) {
-        // Others may have ended it.
+        // Another node may have ended the session.
         let _ = kept.await;
         session = find(&endpoint, parts);
     }
-    // What only few requests need is in boxes.
+    // Futures that only few requests need are boxed.
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, parts)).await?;
     }
@@ -180,10 +180,10 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
     })
 }
 
-/// Validates the head of a request, or what is left of that where it had to bear a token.
+/// Validates the head of a request. If the request had to bear a token, access was checked already.
 ///
 /// # Errors
-/// How it is refused.
+/// The response that refuses the request.
 fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
     if !endpoint.is_protected() {
         let policy = &endpoint.settings.policy;
@@ -198,10 +198,10 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
     Ok(())
 }
 
-/// Begins to serve what was posted. Returns the answer.
+/// Begins to serve a posted body. Returns the answer.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 fn post(
     mut request: EndpointRequest,
     body: &[u8],
@@ -220,7 +220,7 @@ fn post(
         Envelope::Response(_) => (None, "", None),
     };
     let unchecked = validation::Message::new(&request.parts.headers, &message);
-    // A modern client knows of no session, even where it names one: all that follows is for the server that serves the message.
+    // A modern client has no session, even if it names one: the checks below are made by the server that serves the message.
     if request.session.is_some() && unchecked.is_modern() {
         request.session = None;
         request.server = request.endpoint.choose(&request.parts)?;
@@ -243,7 +243,7 @@ fn post(
         let take = |connection: &Arc<Connection>| connection.take_envelope(message);
         return stateless::begin_legacy(request, revision.flatten(), id.is_some(), take);
     }
-    // Without an id, `initialize` would never be answered.
+    // An `initialize` without an id is a notification, which would never be answered.
     if !request.names_session && id.is_some() && method == Initialize::NAME {
         let initialize = params.map_or(Text::EMPTY, |it| it.raw);
         features
@@ -268,10 +268,10 @@ fn post(
     })
 }
 
-/// Begins to serve a batch. It belongs to a session, which knows whether its revision has batches.
+/// Begins to serve a batch. A batch belongs to a session, which knows whether its revision has batches.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 fn batch(
     request: EndpointRequest,
     body: &[u8],
@@ -308,7 +308,7 @@ fn batch(
     })
 }
 
-/// A request, as its token is held against it.
+/// A request, as the check of its token needs it.
 #[cfg(feature = "auth")]
 fn serving<'a>(
     request: &'a EndpointRequest,
@@ -326,8 +326,8 @@ fn serving<'a>(
     }
 }
 
-/// A connection like the one that will take what was posted, by which it is decided what its caller sees. `None` where no session
-/// takes it.
+/// A connection like the one that will take the message, by which it is decided what the caller may see. `None` if no session takes
+/// the message.
 #[cfg(feature = "auth")]
 fn similar_connection(request: &EndpointRequest, is_modern: bool) -> Option<Arc<Connection>> {
     let caller = caller(Arc::clone(&request.parts));
@@ -345,15 +345,15 @@ fn similar_connection(request: &EndpointRequest, is_modern: bool) -> Option<Arc<
     Some(Connection::of(role, limits, caller))
 }
 
-/// The revision of a legacy request that has no session: the one that its header names, or the last that had no header, or where
-/// those are not served the newest. `None` where none is.
+/// The revision of a legacy request that has no session: the one that its header names, or else the last revision without this
+/// header, or else the newest legacy revision that is served. `None` if no legacy revision is served.
 ///
 /// See [the header](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header).
 fn legacy_revision(features: &Features, headers: &HeaderMap) -> Option<Revision> {
     let named = validation::single(headers, &PROTOCOL_VERSION).and_then(|name| name.parse().ok());
     let served = features.revisions.iter().copied();
     let mut legacy = served.filter(|it| !it.is_modern());
-    // The last one without the header is the only one with batches.
+    // The last revision without the header is the only one with batches.
     let is_named = |it: &Revision| Some(*it) == named;
     let unnamed = || legacy.clone().find(|it| it.has_batches());
     let found = legacy.clone().find(is_named).or_else(unnamed);
@@ -367,7 +367,8 @@ fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     endpoint.state.sessions.find(id, principal)
 }
 
-/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names it in its URI.
+/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names its session in its
+/// URI.
 fn is_2024(parts: &Parts) -> bool {
     let headers = &parts.headers;
     match parts.method {

@@ -1,5 +1,5 @@
-//! Stateless requests, those of modern revisions and the legacy ones of an endpoint without sessions: each is answered by a
-//! connection of its own, which does not outlive it.
+//! Stateless requests: those of modern revisions, and legacy ones of an endpoint without sessions. Each is answered by a connection
+//! of its own, which does not outlive it.
 
 use std::{
     mem,
@@ -40,11 +40,11 @@ use crate::{
     },
 };
 
-/// Begins to serve a modern message, of no session. `mismatch` answers the request
-/// where its caller sees the tool that it names.
+/// Begins to serve a modern message, outside any session. `mismatch` is the error that answers the request if its caller may see
+/// the tool that it names.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(super) fn begin(
     request: EndpointRequest,
     message: Envelope<'_, RequestParams<'_>>,
@@ -87,11 +87,11 @@ pub(super) fn begin(
     Ok(answer)
 }
 
-/// Begins to serve a legacy message, or a batch, which `take` hands to its connection, in a revision without a session; `None` is for
-/// `initialize`, which agrees on one.
+/// Begins to serve a legacy message, or a batch, which `take` hands to its connection, in a revision without a session; the
+/// revision is `None` for `initialize`, which negotiates it.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(super) fn begin_legacy(
     request: EndpointRequest,
     revision: Option<Revision>,
@@ -110,23 +110,23 @@ pub(super) fn begin_legacy(
     Ok(answer.begin(is_answered))
 }
 
-/// The answer to a request. Dropped before it is whole, as it is when the client is gone, it cancels the request.
+/// The answer to a request. If it is dropped before it is complete, because the client has disconnected, it cancels the request.
 struct StatelessAnswer {
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     endpoint: StreamableHttp,
     /// Messages to send.
     buffer: Vec<u8>,
-    /// The deadline of the request, once the endpoint is being closed.
+    /// The deadline of the request, set once the endpoint is being closed.
     cut_at: Option<Instant>,
-    /// What was taken last, once nothing follows.
+    /// The kind of the messages that were taken last, set once no more follow.
     last: Option<Last>,
     is_modern: bool,
     _tracked: TaskTrackerToken,
 }
 
 impl StatelessAnswer {
-    /// The answer to what its connection, which is new, will take.
+    /// The answer to the messages that its connection, which is new, will take.
     fn new(
         endpoint: StreamableHttp,
         peer: Arc<ServerRole>,
@@ -156,7 +156,7 @@ impl StatelessAnswer {
         }
     }
 
-    /// The response: one message where there is one, events where there are more, or may be.
+    /// The response: one message if there is only one, or else a stream of events if there are more messages, or may be.
     async fn answer(mut self) -> Response<ResponseBody> {
         self.next().await;
         if self.endpoint.settings.json_only {
@@ -228,7 +228,7 @@ impl StatelessAnswer {
         }
     }
 
-    /// Answers what still runs with an error: the time of the endpoint is over.
+    /// Answers the requests that still run with an error, because the drain time of the endpoint is over.
     fn cut(&mut self) -> Last {
         self.connection.end_drain();
         let reply = self.connection.outbox.reply(&mut self.buffer);
@@ -249,17 +249,17 @@ impl StatelessAnswer {
         encode(&mut out, &self.buffer);
         self.buffer.clear();
         if self.last.is_some() && self.cut_at.take().is_some() {
-            // Other nodes go on.
+            // Other nodes serve the client from now on.
             out.extend_from_slice(COME_BACK_LATER);
         }
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// The status of an answer that is alone. The errors of handlers do not show in it, but for a missing capability: the
-    /// specification wants 400 for that, whatever found it out.
+    /// The HTTP status of a single message. It does not show errors of handlers, except for a missing capability: the specification
+    /// requires 400 for that, wherever it was detected.
     fn status(&self) -> StatusCode {
         if !self.is_modern {
-            // 404 would say that a session has ended.
+            // 404 would mean that a session has ended.
             return StatusCode::OK;
         }
         status(self.peer.refused(), self.connection.failed_with())
@@ -282,12 +282,12 @@ impl Stream for StatelessEvents {
 
 impl EventSource for StatelessEvents {
     fn has_data(&self) -> bool {
-        // What was taken counts until the stream is polled again.
+        // Messages that were taken count until the stream is polled again.
         self.connection.outbox.unsent() > 0
     }
 }
 
-/// The status by the code of an error that came before any handler, and of the error that answers.
+/// The HTTP status for the code of an error that came before any handler, and for that of the error that answers the request.
 pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
     match (refused, failed) {
         (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
@@ -301,7 +301,7 @@ pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> S
 impl Drop for StatelessAnswer {
     fn drop(&mut self) {
         if self.last.is_some() {
-            // Nothing is being served any more, and nothing may be sent.
+            // Nothing is in flight any more, and no message may be sent.
             self.connection.outbox.close();
         } else {
             self.connection.abandon();

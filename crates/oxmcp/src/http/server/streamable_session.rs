@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// One session of Streamable HTTP, for programs that keep their sessions and route requests themselves; others use
+/// One session of Streamable HTTP, for programs that keep their sessions and route requests themselves; other programs use
 /// [`StreamableHttp`], which does that.
 ///
-/// It takes the `initialize` that opens the session, and then all requests that name its id in `Mcp-Session-Id`; what has another id
-/// gets 404. It has the settings of the endpoint that it was made of, checks of `Host` and `Origin` included, but nothing of that
-/// endpoint's state beside its budget of bytes. It is a cheap handle: clones are the same session. Dropped with the last of them it ends, as by
-/// [`close`](Self::close); its record stays in a store.
+/// It takes the `initialize` request that opens the session, and then all requests that name its id in `Mcp-Session-Id`; requests
+/// with another id are answered with 404. It has the settings of the endpoint that created it, including the checks of `Host` and
+/// `Origin`, but shares none of that endpoint's state except its budget of bytes. It is a cheap handle: clones are the same
+/// session. When the last clone is dropped, the session ends as by [`close`](Self::close); its record stays in a store.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -43,7 +43,7 @@ pub struct StreamableSession {
     _end: Arc<EndOnDrop>,
 }
 
-/// Ends the session with its last handle: the task that expires it would keep it until then.
+/// Ends the session when the last handle is dropped: otherwise the session would last until its task expires it.
 struct EndOnDrop(Arc<State>);
 
 impl Drop for EndOnDrop {
@@ -53,8 +53,9 @@ impl Drop for EndOnDrop {
 }
 
 impl StreamableHttp {
-    /// A session with this id and the settings of this endpoint, for those who route requests themselves. It is open once it has
-    /// answered an `initialize`. The id is as [`session_ids`](Self::session_ids) wants it.
+    /// Creates a session with this id and the settings of this endpoint, for programs that route requests themselves. The session
+    /// is open once it has answered an `initialize` request. The id must meet the requirements of
+    /// [`session_ids`](Self::session_ids).
     #[must_use]
     pub fn session(&self, id: impl Into<Arc<str>>) -> StreamableSession {
         let id = id.into();
@@ -75,7 +76,7 @@ impl StreamableHttp {
 }
 
 impl StreamableSession {
-    /// The id.
+    /// The id of the session.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -84,7 +85,7 @@ impl StreamableSession {
     /// Answers a request.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the request goes on in its session, as where a connection breaks.
+    /// If the future is dropped, the request goes on in its session, as when a connection breaks.
     pub async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
@@ -93,11 +94,11 @@ impl StreamableSession {
         response
     }
 
-    /// Ends the session: what runs may finish within [`Limits::drain`](crate::Limits::drain), then it is cancelled. What comes
-    /// meanwhile is answered with 503.
+    /// Ends the session: running requests may finish within [`Limits::drain`](crate::Limits::drain), then they are cancelled.
+    /// Requests that arrive meanwhile are answered with 503.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// If the future is dropped, closing goes on.
     pub async fn close(&self) {
         self.endpoint.close().await;
     }

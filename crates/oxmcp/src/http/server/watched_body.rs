@@ -1,7 +1,7 @@
-//! Body whose client is given up once it takes nothing of it for too long.
+//! Body that is dropped if its client reads nothing for too long (a stall).
 //!
-//! Over HTTP/2 a client that opens no window is not polled for, so that nothing within a body runs any more: the timer is a task
-//! beside it. That holds whatever serves the endpoint; where it is served by itself, the connection ends, too.
+//! Over HTTP/2 a body is not polled while the client opens no window, so no code within the body runs: the timer is a separate
+//! task. It works under any HTTP server; if the endpoint serves an address by itself, the connection ends, too.
 
 use std::{
     mem,
@@ -24,42 +24,42 @@ use crate::{
     sync::Mutex,
 };
 
-/// The longest frame of a body: an HTTP server that got more at once would hold it, whatever the client takes.
+/// The longest frame of a body: an HTTP server would buffer a longer one, however slowly the client reads.
 pub(super) const MAX_FRAME: usize = 32 << 10;
-/// A client may have this part of its time more: it is not looked at more often.
+/// The number of checks within the stall limit. Checks are no more frequent, so a client may exceed the limit by one interval.
 const CHECKS_PER_STALL: u32 = 8;
-/// The shortest time between two looks at a body, however short the time is.
+/// The minimum interval between two checks of a body, however short the stall limit is.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Takes the next frame of these bytes.
+/// Takes the next frame from these bytes.
 pub(super) fn next_frame(bytes: &mut Bytes) -> Bytes {
     bytes.split_to(bytes.len().min(MAX_FRAME))
 }
 
 /// The source of a body that streams.
 pub(super) trait EventSource: Stream<Item = Bytes> + Send {
-    /// Whether there is something that the client has not taken, where nothing else gives it up.
+    /// Whether the source has data that the client has not taken, if only this body's timer watches the client.
     fn has_data(&self) -> bool {
         false
     }
 
-    /// Whether what comes next is the rest of an event, and there already. Only a source that divides its events says so.
+    /// Whether the next item is the rest of an event, and available already. Only sources that split events override this.
     #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {
         false
     }
 
-    /// Whether what it hands out counts in the budget already.
+    /// Whether the bytes of its items are charged to the budget already.
     fn is_counted(&self) -> bool {
         false
     }
 
-    /// Whether what feeds the source gives up a client that takes nothing.
+    /// Whether the task that feeds the source watches for stalls of the client itself.
     fn is_watched(&self) -> bool {
         false
     }
 
-    /// The activity of the connection that ends when the client is given up.
+    /// Sets the activity of the connection that ends when the client stalls.
     fn on_stall(&self, _activity: &Activity) {}
 }
 
@@ -69,12 +69,12 @@ pub(super) struct WatchedBody {
     timer: AbortHandle,
 }
 
-/// What is left of a body. The timer takes it out where the client is given up.
+/// The rest of a body. The timer takes it out when the client stalls.
 struct Slot(Mutex<State>);
 
 struct State {
     content: Content,
-    /// When it was first seen that the client does not take what is there.
+    /// The time of the first check that found data which the client had not taken.
     waits_since: Option<Instant>,
     activity: Option<Activity>,
 }
@@ -84,19 +84,19 @@ enum Content {
     Full(Bytes),
     Stream {
         source: Pin<Box<dyn EventSource>>,
-        /// The rest of the last item.
+        /// The rest of the last item from the source.
         rest: Bytes,
         budget: Arc<Budget>,
     },
 }
 
 impl WatchedBody {
-    /// A body that is all there.
+    /// A body whose bytes are all available.
     pub(super) fn full(bytes: Bytes, stall: Duration) -> Self {
         Self::new(Content::Full(bytes), stall)
     }
 
-    /// A body whose bytes count in the budget from when they leave the source.
+    /// A body whose bytes are charged to the budget when they leave the source.
     pub(super) fn stream(
         source: Pin<Box<dyn EventSource>>,
         budget: Arc<Budget>,
@@ -124,7 +124,7 @@ impl WatchedBody {
         self.slot.0.lock().activity = Some(activity.clone());
     }
 
-    /// How many bytes are left, where that is known.
+    /// The number of bytes that are left, if it is known.
     pub(super) fn left(&self) -> Option<usize> {
         match &self.slot.0.lock().content {
             Content::Nothing => Some(0),
@@ -133,7 +133,7 @@ impl WatchedBody {
         }
     }
 
-    /// The next frame. `None` at the end, and once the client was given up.
+    /// The next frame. `None` at the end, and after a stall.
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.slot.0.lock();
         state.waits_since = None;
@@ -189,7 +189,7 @@ impl Content {
 }
 
 impl Slot {
-    /// Gives the client up where it has taken nothing for as long as `stall`. Returns whether there is nothing left to watch.
+    /// Drops the body if the client has taken nothing for the duration `stall`. Returns whether the watch is over.
     fn check(&self, stall: Duration) -> bool {
         let now = Instant::now();
         let mut state = self.0.lock();
@@ -205,7 +205,7 @@ impl Slot {
         let activity = state.activity.take();
         drop(state);
         tracing::debug!("a client takes nothing of its answer, and is given up");
-        // It cancels what is still done for it.
+        // Dropping the content cancels the work for the response.
         drop(content);
         if let Some(activity) = activity {
             activity.note_stall();
@@ -214,7 +214,7 @@ impl Slot {
     }
 }
 
-/// Watches a body until its end.
+/// Watches a body for stalls until its end.
 async fn give_up(slot: Weak<Slot>, stall: Duration) {
     loop {
         sleep((stall / CHECKS_PER_STALL).max(MIN_INTERVAL)).await;

@@ -8,17 +8,17 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// Whether there is anything that the client can be asked.
+/// Whether the client supports any kind of question: elicitation, sampling or roots.
 pub(super) fn is_any_supported(capabilities: &ClientCapabilities) -> bool {
     capabilities.elicitation.is_some()
         || capabilities.sampling.is_some()
         || capabilities.roots.is_some()
 }
 
-/// Refuses to ask while a batch is served.
+/// Refuses to ask a question while a batch is served.
 ///
 /// # Errors
-/// [`Error::is_unsupported`].
+/// [`Error::is_unsupported`] if the request came in a batch.
 pub(super) fn batch(cx: &RequestContext) -> Result<()> {
     match cx.parts().batch {
         None => Ok(()),
@@ -28,12 +28,12 @@ pub(super) fn batch(cx: &RequestContext) -> Result<()> {
     }
 }
 
-/// Refuses a question that the client has not said it can answer, and one that no client would answer.
+/// Refuses a question for which the client has not declared the capability, and a question that no client would answer.
 ///
 /// # Errors
-/// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with what is missing. Nothing has
-/// been sent then. A modern client may declare it and make the request again; a legacy one said what it can once and for all, so
-/// that the model is told.
+/// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capability. Nothing
+/// has been sent then. A modern client may declare the capability and make the request again; a legacy client has declared its
+/// capabilities once and for all, so the error is made one that the model is told of.
 pub(super) fn question(
     request: &InputRequest,
     capabilities: &ClientCapabilities,
@@ -50,10 +50,11 @@ pub(super) fn question(
     request.check().map_err(Error::misuse)
 }
 
-/// Checks an answer against its question, and brings it into one form.
+/// Checks an answer against its question, and normalizes its form.
 ///
 /// # Errors
-/// Where it does not fit: in a modern request the params are wrong, elsewhere the client's result is.
+/// If the answer does not fit: in a request with input responses the error says that the params are wrong, in other revisions
+/// that the client's result is.
 pub(super) fn answer(
     key: Option<&str>,
     request: &InputRequest,
@@ -64,7 +65,7 @@ pub(super) fn answer(
     checked.map_err(|problem| wrong_answer(key, request.method(), &problem, revision))
 }
 
-/// The error for an answer that does not fit. The key is that of the question, where it has one.
+/// The error for an answer that does not fit. `key` is the key of the question, if it has one.
 pub(super) fn wrong_answer(
     key: Option<&str>,
     method: &str,

@@ -1,4 +1,4 @@
-//! Asking and steps in a handler: methods of [`RequestContext`].
+//! Methods of [`RequestContext`] by which a handler asks questions and runs steps.
 
 use std::{
     future::{Future, poll_fn},
@@ -30,20 +30,21 @@ impl RequestContext {
     /// Asks the user to fill in a form, and waits for the answer.
     ///
     /// The fields of the form are those of `T`: text, numbers, `bool`, enums of plain names, and lists of such enums; an
-    /// `Option` need not be filled in. Doc comments tell the user what is meant. A struct without fields is a question to say
-    /// yes or no to. Forms are not for secrets: see [`ask_url`](Self::ask_url).
+    /// `Option` need not be filled in. Doc comments become the descriptions that the user sees. A struct without fields is a
+    /// question to say yes or no to. Forms are not for secrets: see [`ask_url`](Self::ask_url).
     ///
-    /// This works in every revision that has elicitation, from handlers of tools, prompts and resources. In the first
-    /// ones, the client is sent a request, and the handler waits. From 2026-07-28 on, the call is answered with
-    /// the question: the error that this gives then ([`Error::is_input_required`]) is to be handed on, by `?`, and the
-    /// handler runs again, from its beginning, when the answer is there. So ask before you change anything, do in a
-    /// [`step`](Self::step) what must not be done twice, and give each question a key of its own, the same each time. A
-    /// question whose text or form is not the same as in the round before is asked again.
+    /// This works in every revision that has elicitation, from handlers of tools, prompts and resources. Until 2025-11-25, the
+    /// client is sent a request, and the handler waits. From 2026-07-28 on, the call is answered with the question: this
+    /// function then returns an error ([`Error::is_input_required`]), which the handler must pass on, by `?`; the handler runs
+    /// again, from its beginning, when the answer is there. So ask before you change anything, do in a [`step`](Self::step)
+    /// what must not be done twice, and give each question a key of its own, the same each time. A question whose text or form
+    /// is not the same as in the round before is asked again.
     ///
-    /// An answer can come twice. The state that travels with the client is sealed, but nothing on the server says that it was
-    /// used: within [`Server::state_lifetime`](crate::Server::state_lifetime) a client can make the same round again, by mistake or on
-    /// purpose, and what follows the question happens again. Guard what must happen once, a payment say, where it happens: by a key
-    /// that is made in a [`step`](Self::step), which is the same in every round, and that your database takes once.
+    /// An answer can come twice. The state that travels with the client is sealed, but the server does not record that it was
+    /// used: within [`Server::state_lifetime`](crate::Server::state_lifetime) a client can make the same round again, by
+    /// mistake or on purpose, and the code after the question runs again. Guard an action that must happen once, such as a
+    /// payment, where it happens: by a key that is made in a [`step`](Self::step), which is the same in every round, and that
+    /// your database accepts once.
     ///
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation) and
     /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
@@ -65,10 +66,10 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_declined`] where the user does not agree; in a tool, `?` makes of it a text that the model can act on.
-    /// [`Error::is_unsupported`] where the client cannot ask, before anything is sent; [`Error::is_timeout`] after
-    /// [`Server::ask_timeout`](crate::Server::ask_timeout); [`Error::is_input_required`] where the answer will come with the
-    /// next round. Besides, where the answer does not fit the form, and where `T` is nothing that a form can ask for.
+    /// [`Error::is_declined`] if the user does not agree; in a tool, `?` turns the error into a text that the model can act on.
+    /// [`Error::is_unsupported`] if the client cannot ask, before anything is sent; [`Error::is_timeout`] after
+    /// [`Server::ask_timeout`](crate::Server::ask_timeout); [`Error::is_input_required`] if the answer will come with the next
+    /// round. Besides, an error if the answer does not fit the form, and if no form can ask for `T`.
     ///
     /// # Cancel safety
     /// When the future is dropped, the question is cancelled on the wire, or not asked at all.
@@ -80,10 +81,10 @@ impl RequestContext {
         self.ask_all(Question::form(key, message)).await
     }
 
-    /// The same, to which declining is an answer like any other.
+    /// Like [`ask`](Self::ask), but returns the user's refusal as an answer and not as an error.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), except that the user does not agree.
+    /// Those of [`ask`](Self::ask), except the error that the user does not agree.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -114,12 +115,12 @@ impl RequestContext {
         self.ask_all(Question::form_of(key, params)).await
     }
 
-    /// Asks the user to visit a URL (2025-11-25 and later), for what must not pass through the client: secrets, payments,
-    /// logging in elsewhere.
+    /// Asks the user to visit a URL (2025-11-25 and later), for data that must not pass through the client: secrets, payments,
+    /// logins to other services.
     ///
-    /// That the user agreed does not say what came of it. That is for you to find out: the page that the user visits is
-    /// yours, and it must make sure that it is the same user. A URL with something random in it is made in a
-    /// [`step`](Self::step), so that it is the same when the handler runs again.
+    /// The user's consent does not say how the visit ended. Your server must find that out: the page that the user visits is
+    /// yours, and it must make sure that it is the same user. Make a URL with random parts in a [`step`](Self::step), so that
+    /// it is the same when the handler runs again.
     ///
     /// In 2025-11-25 the elicitation has an id, by which
     /// [`notify_elicitation_complete`](crate::ServerSession::notify_elicitation_complete) tells the client that the user is
@@ -146,7 +147,7 @@ impl RequestContext {
     /// 2026-07-28 on.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), and what the client answers as an error.
+    /// Those of [`ask`](Self::ask), and the error that the client answers with.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -164,7 +165,7 @@ impl RequestContext {
     /// 2026-07-28 on.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), and what the client answers as an error.
+    /// Those of [`ask`](Self::ask), and the error that the client answers with.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -173,7 +174,7 @@ impl RequestContext {
         self.ask_all(Question::roots()).await
     }
 
-    /// Puts one question, whatever its kind.
+    /// Asks one question of any kind.
     ///
     /// ```
     /// use oxmcp::{Asked, JsonSchema, Question, RequestContext};
@@ -201,8 +202,8 @@ impl RequestContext {
         self.ask_all(question).await
     }
 
-    /// Asks several questions in one round: a tuple of up to eight, or a `Vec`. What is asked at once by
-    /// `tokio::join!` or `tokio::try_join!` goes into one round, too.
+    /// Asks several questions in one round: a tuple of up to eight, or a `Vec`. Questions that are asked at once by
+    /// `tokio::join!` or `tokio::try_join!` go into one round, too.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Question, RequestContext};
@@ -219,7 +220,7 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), of the first question that has one.
+    /// Those of [`ask`](Self::ask), for the first question that fails.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -230,17 +231,17 @@ impl RequestContext {
         read(&mut answered.iter())
     }
 
-    /// Does something once, though the handler may run again: what it came to is remembered under the key, and the next
-    /// time the function is not called.
+    /// Runs a function once, even if the handler runs again: its result is stored under the key, and the next time the function
+    /// is not called.
     ///
-    /// A handler that asks begins anew when the answer is there (2026-07-28 and later). What it did before it asked
-    /// it does again, unless it did it in a step. What is remembered travels with the client, sealed, so it should be small:
-    /// see [`Limits::max_request_state`](crate::Limits::max_request_state). Nothing is remembered beyond the request, and
-    /// a client that never comes back with the answers leaves undone what was to follow. Nor is a step a lock: a client can
-    /// send the same answers twice, and then what follows the last question is done twice.
+    /// A handler that asks starts again from its beginning when the answer is there (2026-07-28 and later). All that it did
+    /// before the question it does again, unless it did it in a step. The stored result travels with the client, sealed, so it
+    /// should be small: see [`Limits::max_request_state`](crate::Limits::max_request_state). Nothing is stored beyond the
+    /// request, and if a client never comes back with the answers, the rest of the handler never runs. Nor is a step a lock: a
+    /// client can send the same answers twice, and then the code after the last question runs twice.
     ///
-    /// In a [task](crate::tasks) it is stored that a step has begun, and what it came to, so that another process can go on: one that
-    /// has begun and not ended fails the task then, unless it is [idempotent](Self::step_idempotent).
+    /// In a [task](crate::tasks) the start of a step and its result are stored, so that another process can resume the task: a
+    /// step that has begun and not ended then fails the task, unless the step is [idempotent](Self::step_idempotent).
     ///
     /// ```
     /// use oxmcp::{JsonSchema, RequestContext, ToolError};
@@ -258,11 +259,11 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// Where what it came to cannot be JSON or cannot be read from it, and where a question was asked already and has no
-    /// answer yet: the function is not called then.
+    /// If the result cannot be JSON or cannot be read from it, and if a question was asked already and has no answer yet: the
+    /// function is not called then.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the function's future is dropped, and nothing is remembered.
+    /// When the future is dropped, the function's future is dropped, and no result is stored.
     pub async fn step<T, F, Fut>(&self, key: impl Into<String>, f: F) -> Result<T>
     where
         T: Serialize + DeserializeOwned,
@@ -272,7 +273,7 @@ impl RequestContext {
         self.try_step(key, || async { Ok(f().await) }).await
     }
 
-    /// The same for what can fail. A failure is not remembered.
+    /// Like [`step`](Self::step), for a function that can fail. An error is not stored.
     ///
     /// ```
     /// # use oxmcp::{RequestContext, ToolError};
@@ -297,11 +298,11 @@ impl RequestContext {
         self.run_step(key.into(), false, f).await
     }
 
-    /// The same as [`step`](Self::step) for what may be done twice: a request that sets a value, say, or one with a key of its own
-    /// by which the other side knows it again.
+    /// Like [`step`](Self::step), for a function that may run twice: a request that sets a value, for example, or one with an
+    /// idempotency key by which the other side recognizes it.
     ///
-    /// It makes a difference in [tasks](crate::tasks): where the process of a task ends in the middle of a step, another process
-    /// runs an idempotent one again, and fails the task for any other, since nobody knows whether it was done.
+    /// It makes a difference in [tasks](crate::tasks): if the process of a task ends in the middle of a step, another process
+    /// runs the step again if it is idempotent, and otherwise fails the task, since it is not known whether the step was done.
     ///
     /// ```
     /// # use oxmcp::RequestContext;
@@ -328,7 +329,7 @@ impl RequestContext {
             .await
     }
 
-    /// The same for what can fail. A failure is not remembered.
+    /// Like [`step_idempotent`](Self::step_idempotent), for a function that can fail. An error is not stored.
     ///
     /// # Errors
     /// Those of [`step`](Self::step), and those of the function.
@@ -378,15 +379,15 @@ impl RequestContext {
         Ok(value)
     }
 
-    /// The answers that came with this request (2026-07-28 and later), for handlers that return
-    /// [`Reply`](crate::Reply)s. On older sessions they are those to what the handler asked the time before.
+    /// The answers that came with this request (2026-07-28 and later), for handlers that return [`Reply`](crate::Reply)s. On
+    /// older sessions they are the answers to the questions that the handler returned the time before.
     #[must_use]
     pub fn input_responses(&self) -> InputResponses {
         Journal::find(self).map_or_else(InputResponses::new, |journal| journal.responses())
     }
 
-    /// The state that came with this request, as it is, for handlers that return [`Reply`](crate::Reply)s. A client can send
-    /// anything there: what matters must be protected, and checked.
+    /// The state that came with this request, unverified, for handlers that return [`Reply`](crate::Reply)s. A client can send
+    /// anything there: the handler must protect and check the parts that matter.
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     #[must_use]
     pub fn request_state(&self) -> Option<String> {
@@ -397,7 +398,7 @@ impl RequestContext {
     }
 }
 
-/// A question that is ready to be put.
+/// A question that was checked and is ready to be asked.
 struct Ready {
     key: String,
     request: InputRequest,
@@ -466,7 +467,7 @@ fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
 }
 
 fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Digest> {
-    // What the client does not get to see makes no other question of it.
+    // The digest covers only the fields that the client sees: others do not make a different question.
     let mut shown = request.clone();
     shown.project(revision);
     let json = shown.to_json().map_err(|error| {
@@ -475,10 +476,10 @@ fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Diges
     Ok(Digest::of(&json))
 }
 
-/// The digest of a question under this key: the same for the same question as its client sees it.
+/// The digest of a question, of the fields that its client sees. `key` serves only the error message.
 ///
 /// # Errors
-/// Where it is no JSON.
+/// If the question cannot be written as JSON.
 pub(crate) fn question_digest(
     key: &str,
     request: &InputRequest,
@@ -487,7 +488,7 @@ pub(crate) fn question_digest(
     digest(key, request, revision).map(|digest| digest.as_str().to_owned())
 }
 
-/// The answer, where it is known.
+/// The answer, if it is known.
 fn lookup(
     journal: &Journal,
     question: &Ready,
@@ -505,7 +506,7 @@ fn lookup(
     }
 }
 
-/// Refuses to ask where no answer can come.
+/// Returns the journal of a handler that can ask, or an error if no answer can come.
 fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     let parts = cx.parts();
     if cx.server_session().is_none() {

@@ -1,5 +1,5 @@
-//! Contexts of handlers that can be detached from their requests, with the journal of the request, and of handlers that run again
-//! without one.
+//! Contexts of handlers that can be detached from their requests, with the journal of the request, and of handlers that run
+//! again without a request.
 
 use std::{future::ready, sync::Arc};
 
@@ -35,22 +35,24 @@ pub(crate) fn detachable(request: &RequestContext) -> RequestContext {
     RequestContext::new(Arc::new(own))
 }
 
-/// Whether the handler of a request has asked what its client is to answer with the next round.
+/// Whether the handler of a request has asked a question that its client is to answer in the next round.
 pub(crate) fn is_suspended(request: &RequestContext) -> bool {
     Journal::find(request).is_some_and(|journal| journal.is_suspended())
 }
 
-/// What the handler of a request has asked and done so far, for another run of it.
+/// The questions and steps of a request's handler so far, for another run of the handler.
 pub(crate) fn known(request: &RequestContext) -> Vec<Known> {
     Journal::find(request).map_or_else(Vec::new, |journal| journal.known())
 }
 
-/// What the handler of a request was given that asks by a [`Reply`](crate::Reply): the state and the responses. `None` of any other.
+/// The state and the responses that were given to a request's handler that asks by a [`Reply`](crate::Reply). `None` for any
+/// other handler.
 pub(crate) fn reply_input(request: &RequestContext) -> Option<(Option<String>, InputResponses)> {
     Journal::find(request)?.reply()
 }
 
-/// Begins the journal of a handler that runs again, detached from its request. `reply` is what [`reply_input`] gave.
+/// Begins the journal of a handler that runs again, detached from its request. `reply` is the value that [`reply_input`]
+/// returned.
 pub(crate) fn begin_again(
     parts: &ContextParts,
     request: RoundRequest,
@@ -64,10 +66,10 @@ pub(crate) fn begin_again(
     Journal::of(parts).begin(mode, None, responses);
 }
 
-/// Begins a step, unless it was done before: then this is what it came to.
+/// Begins a step. If it was done before, returns its result.
 ///
 /// # Errors
-/// Where it must not run.
+/// If the step must not run.
 pub(super) async fn begin_step(
     cx: &RequestContext,
     journal: &Journal,
@@ -95,7 +97,7 @@ pub(super) async fn end_step(cx: &RequestContext, key: &str, result: Option<Box<
     }
 }
 
-/// Asks what a detached handler wants to know.
+/// Asks a question of a detached handler.
 pub(super) async fn ask(
     cx: &RequestContext,
     work: &Arc<dyn DetachedWork>,
@@ -112,8 +114,8 @@ pub(super) async fn ask(
     check::answer(Some(key), request, &answer, cx.revision())
 }
 
-/// Goes on with a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which cannot bring the
-/// answers any more. `ended` is what it has returned; `again` begins it anew.
+/// Continues a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which can no longer bring
+/// the answers. `ended` is the handler's result; `again` starts the handler again.
 pub(crate) async fn go_on_detached(
     cx: RequestContext,
     ended: Result<Body>,

@@ -1,4 +1,4 @@
-//! Form that asks for a type, made of the schema of the type.
+//! Form that asks for a type, derived from the type's JSON schema.
 
 use std::{any::TypeId, collections::HashMap, sync::Arc};
 
@@ -19,12 +19,12 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) schema: ElicitSchema,
-    /// The schema of the type, which has more than a form can say.
+    /// The schema of the type, which can express more than a form.
     whole: Schema,
 }
 
-/// The forms that were made, by their types: inferring one costs more than asking. Types are part of the program, so
-/// there are only so many.
+/// The forms made so far, by their types: inferring a form costs more than asking. The number of types in a program is fixed,
+/// which bounds the map.
 static FORMS: RwLock<Option<HashMap<TypeId, Made>>> = RwLock::new(None);
 
 type Made = Result<Arc<Form>, Arc<str>>;
@@ -33,7 +33,7 @@ impl Form {
     /// The form that asks for a `T`.
     ///
     /// # Errors
-    /// Where no form can, with the field that is to blame.
+    /// If no form can ask for it, with the field that is the cause.
     pub(super) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
         let id = TypeId::of::<T>();
         let forms = FORMS.read();
@@ -52,7 +52,7 @@ impl Form {
     }
 
     fn make(whole: Schema) -> Result<Self, String> {
-        /// What an object says of itself. Its properties are read in their order.
+        /// The members of an object's schema. The properties are read in their order.
         #[derive(Deserialize)]
         struct Object {
             properties: OrderedMap<JsonObject>,
@@ -143,7 +143,7 @@ fn text(property: Property) -> StringSchema {
     schema.min_length = property.min_length;
     schema.max_length = property.max_length;
     schema.pattern = property.pattern;
-    // Forms know four formats; what else there is, is checked when the answer is read.
+    // Forms know four formats; the schema of the type checks the others when the answer is read.
     schema.format = format.filter(|format| !matches!(format, StringFormat::Unknown(_)));
     schema.default = property.default.as_ref().and_then(string);
     schema
@@ -184,7 +184,7 @@ fn list(property: Property) -> Result<PrimitiveSchema, String> {
     let default = property.default.as_ref().and_then(Value::as_array);
     let mut schema = MultiSelectSchema::default();
     schema.title = property.title;
-    // What the enum says of its names is all that there is to say where the field says nothing.
+    // If the field has no description, that of the enum is used.
     schema.description = property
         .description
         .or_else(|| items.and_then(|it| it.description));
@@ -199,7 +199,7 @@ fn string(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// The names of an enum of names, with their titles where they have any.
+/// The names of an enum, with their titles if there are any.
 fn options(property: &Property) -> Option<EnumOptions> {
     if property.kind.as_deref() == Some("string")
         && let Some(names) = &property.r#enum

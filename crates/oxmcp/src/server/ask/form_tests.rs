@@ -1,4 +1,4 @@
-//! The types and schemas that can be forms.
+//! Tests of the types and schemas that can be forms.
 
 use std::sync::Arc;
 
@@ -188,7 +188,7 @@ fn a_pattern_is_shown_to_the_user() {
     let text = serde_json::to_string(&form.schema).unwrap();
     assert!(text.contains(r#""pattern":"^[A-Z]{2}[0-9]+$""#), "{text}");
     let read: oxmcp_protocol::ElicitSchema = serde_json::from_str(&text).unwrap();
-    // With its fields in their order.
+    // The fields keep their order.
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
     assert!(text.find(r#""number""#) < text.find(r#""from""#), "{text}");
 }
@@ -221,7 +221,7 @@ fn what_a_type_says_of_its_fields_is_shown_to_the_user() {
         shown,
         serde_json::json!({
             "name": {"type": "string", "minLength": 2, "maxLength": 40},
-            // A form knows no such format.
+            // Forms do not have this format.
             "code": {"type": "string"},
             "place": {"type": "string", "enum": ["inside", "outside"], "default": "outside"},
             "extras": {

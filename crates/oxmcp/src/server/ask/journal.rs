@@ -1,5 +1,5 @@
-//! Journal of a handler that asks: its questions, answers and steps. A handler that runs again finds in it what it has learned
-//! and done before.
+//! Journal of a handler that asks: its questions, answers and steps. A handler that runs again finds in it the answers and
+//! results of its earlier runs.
 
 use std::{any::Any, mem, sync::Arc};
 
@@ -14,23 +14,23 @@ use crate::{
     sync::Mutex,
 };
 
-/// What a handler has asked, learned and done while it serves one request.
+/// The questions, answers and steps of a handler while it serves one request.
 #[derive(Debug, Default)]
 pub(super) struct Journal(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The way in which questions are put.
+    /// The way in which questions are asked.
     mode: Mode,
-    /// Answers and steps, those of earlier rounds among them.
+    /// Answers and steps, including those of earlier rounds.
     record: Record,
     /// The responses that came with this round, by key.
     responses: InputResponses,
-    /// Whether the client gave back the state, which says which questions the responses answer.
+    /// Whether the client returned the state, which says which questions the responses answer.
     has_state: bool,
-    /// The questions of this round, by key: no key may stand for two.
+    /// The questions of this round, by key: a key must not stand for two questions.
     asked: Vec<(String, Digest)>,
-    /// The questions that the client is to be asked.
+    /// The questions that are still to be sent to the client.
     open: InputRequests,
     /// The questions and steps of this run, in order.
     reached: Vec<Reached>,
@@ -41,7 +41,7 @@ struct State {
 struct Reached {
     key: String,
     kind: Kind,
-    /// Whether a step was running when it began.
+    /// Whether another step was running when it began.
     overlaps: bool,
 }
 
@@ -54,37 +54,37 @@ enum Kind {
     },
 }
 
-/// What is known of a question or a step of a handler, for another run of it.
+/// The recorded fact of a question or a step of a handler, for another run of the handler.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) key: String,
     pub(crate) fact: Fact,
-    /// Whether it began while a step was running, so that its place among the others says nothing.
+    /// Whether it began while a step was running, so that its place in the order is not reliable.
     pub(crate) overlaps: bool,
 }
 
-/// How far a question or a step of a handler is.
+/// The state of a question or a step of a handler.
 #[derive(Debug)]
 pub(crate) enum Fact {
-    /// A question of this digest has this answer.
+    /// The answer to a question, with the question's digest.
     Answered(String, Box<RawValue>),
-    /// A step has this result.
+    /// The result of a step.
     Done(Box<RawValue>),
-    /// A step has begun.
+    /// A step has begun and not ended.
     Begun { is_idempotent: bool },
     /// A step has failed, and may be tried again.
     Failed,
 }
 
-/// The way in which the questions of a handler are put.
+/// The way in which the questions of a handler are asked.
 #[derive(Debug, Default)]
 pub(super) enum Mode {
-    /// By requests, while the handler waits. Modern clients take none.
+    /// By requests, while the handler waits. Modern clients take no requests.
     #[default]
     LiveSession,
-    /// By answering the request, which was this one.
+    /// By answering the handler's request, given here, with the questions.
     Rounds(RoundRequest),
-    /// By a [`Reply`](crate::Reply) of the handler, which was given this state.
+    /// By a [`Reply`](crate::Reply) that the handler returns; the handler was given this state.
     Reply(Option<String>),
 }
 
@@ -92,7 +92,7 @@ pub(super) enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRequest {
     pub(super) method: &'static str,
-    /// The name or the URI.
+    /// The name or the URI of the request's target.
     pub(super) target: Box<str>,
     pub(super) arguments: Box<str>,
 }
@@ -107,16 +107,16 @@ impl RoundRequest {
     }
 }
 
-/// The answer to a question, as far as the journal has it.
+/// The journal's answer to a question.
 pub(super) enum Lookup {
     Known(Box<RawValue>),
-    /// It came with this round and has not been checked.
+    /// The answer came with this round and has not been checked.
     Unchecked(Box<RawValue>),
     Missing,
 }
 
 impl Journal {
-    /// The journal of a context; a new one where there is none.
+    /// The journal of a context; creates one if there is none.
     pub(super) fn of(parts: &ContextParts) -> Arc<Self> {
         let kept = parts
             .role_state
@@ -125,12 +125,12 @@ impl Journal {
         Arc::clone(kept).downcast().unwrap_or_default()
     }
 
-    /// The journal of a context, where there is one.
+    /// The journal of a context, if there is one.
     pub(super) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
         Arc::clone(cx.parts().role_state.get()?).downcast().ok()
     }
 
-    /// Begins a round: with what the client brought, or with nothing.
+    /// Begins a round, with the record and the responses that the client sent, if any.
     pub(super) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
         *self.0.lock() = State {
             mode,
@@ -141,7 +141,7 @@ impl Journal {
         };
     }
 
-    /// Runs `f` with how questions are put.
+    /// Runs `f` with the way in which questions are asked.
     pub(super) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
         f(&self.0.lock().mode)
     }
@@ -150,14 +150,14 @@ impl Journal {
         self.0.lock().responses.clone()
     }
 
-    /// Looks up the answer to a question. The question is asked from now on, under this key and no other.
+    /// Looks up the answer to a question. The key stands for this question from now on, and for no other.
     ///
-    /// An answer counts only if it was given to this very question: the state that came with it says what was asked. An
-    /// answer that comes without the state counts as well. No client that keeps to the protocol sends one, and one that
-    /// makes up what its user has said can do so with a state, too.
+    /// An answer counts only if it was given to this very question, as recorded in the state that came with it. An answer that
+    /// comes without the state counts as well: no client that keeps to the protocol sends one, and a client that forges its
+    /// user's answers can do so with a state, too.
     ///
     /// # Errors
-    /// Where the key stands for another question already.
+    /// If the key stands for another question already.
     pub(super) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
         let mut state = self.0.lock();
         match find(&state.asked, key) {
@@ -204,7 +204,7 @@ impl Journal {
         });
     }
 
-    /// The client is to be asked a question: the handler is suspended, and only comes to its end.
+    /// Adds a question for the client: the handler is suspended then, and its result is dropped when it ends.
     pub(super) fn suspend(&self, key: &str, request: InputRequest) {
         self.0.lock().open.insert(key, request);
     }
@@ -228,7 +228,7 @@ impl Journal {
         state.record.steps.push((key.to_owned(), value));
     }
 
-    /// The handler has come to a step, which runs now or was done before.
+    /// Records that the handler has reached a step, which runs now or was done before.
     pub(super) fn reach_step(&self, key: &str, is_idempotent: bool) {
         let mut state = self.0.lock();
         for reached in &mut state.reached {
@@ -249,7 +249,7 @@ impl Journal {
         );
     }
 
-    /// A step has failed.
+    /// Records that a step has failed.
     pub(super) fn fail_step(&self, key: &str) {
         let mut state = self.0.lock();
         for reached in &mut state.reached {
@@ -261,7 +261,8 @@ impl Journal {
         }
     }
 
-    /// What a handler that asks by a [`Reply`](crate::Reply) was given. `None` of any other.
+    /// The state and the responses that were given to a handler that asks by a [`Reply`](crate::Reply). `None` for any other
+    /// handler.
     pub(super) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
         let state = self.0.lock();
         match &state.mode {
@@ -270,7 +271,7 @@ impl Journal {
         }
     }
 
-    /// What is known of the questions and steps so far: those of this run in order, and then what earlier rounds have left.
+    /// The facts of the questions and steps so far: those of this run in order, then the rest of those of earlier rounds.
     pub(super) fn known(&self) -> Vec<Known> {
         let state = self.0.lock();
         let reached = state.reached.iter().filter_map(|it| {
@@ -304,7 +305,8 @@ impl Journal {
         known
     }
 
-    /// The questions of a suspended handler, and the record that is sealed meanwhile. `None` where it is not suspended.
+    /// The questions of a suspended handler, the record to be sealed until they are answered, and the request. `None` if the
+    /// handler is not suspended.
     pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
         let mut state = self.0.lock();
         if state.open.is_empty() {
@@ -318,7 +320,8 @@ impl Journal {
         let mut record = mem::take(&mut state.record);
         record.open = mem::take(&mut state.asked);
         record.open.retain(|(key, _)| open.get(key).is_some());
-        // What is asked anew has no answer, and what is not asked any more is no longer needed.
+        // Questions that are no longer asked are not open any more. An open question has no answer: one under its key answers
+        // an older question.
         record
             .answers
             .retain(|answer| find(&record.open, &answer.key).is_none());
@@ -340,7 +343,7 @@ impl State {
         });
     }
 
-    /// `None` of a question without an answer.
+    /// The fact, or `None` for a question without an answer.
     fn fact(&self, reached: &Reached) -> Option<Fact> {
         match &reached.kind {
             Kind::Question(digest) => {

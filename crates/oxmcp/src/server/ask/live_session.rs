@@ -1,4 +1,4 @@
-//! Questions in an open session (until 2025-11-25): requests to the client, for whose answers the handler waits.
+//! Questions in an open session (until 2025-11-25): requests to the client whose answers the handler waits for.
 
 use std::{
     future::{Future, IntoFuture},
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Asks, and waits for the answer. The question is cancelled with the request that it belongs to.
+/// Asks a question and waits for the answer. The question is cancelled when its request is cancelled.
 pub(super) async fn ask(
     cx: &RequestContext,
     settings: &AskSettings,
@@ -34,11 +34,11 @@ pub(super) async fn ask(
     ask_with(cx, settings.call_options(), key, request).await
 }
 
-/// Asks for a task, on the stream of a request that waits for it. The question says whose it is.
+/// Asks a question of a task, on the stream of a request that waits for the task. The question names its task in `_meta`.
 /// See [related tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#associating-task-related-messages).
 ///
 /// # Errors
-/// [`Error::is_unsupported`] where this client cannot be asked; and what keeps the answer from coming.
+/// [`Error::is_unsupported`] if this client cannot be asked; and any error that prevents the answer.
 pub(crate) async fn ask_for_task(
     cx: &RequestContext,
     task_id: &str,
@@ -81,7 +81,7 @@ async fn ask_with(
     check::answer(Some(key), request, text, revision)
 }
 
-/// Makes the request that a question is.
+/// Sends a question as a request, and waits for the answer.
 async fn send(
     connection: &Arc<Connection>,
     mut request: InputRequest,
@@ -102,7 +102,7 @@ async fn send(
     answer.await.map(|result| result.json)
 }
 
-/// Makes a request whose params are fitted to the revision. Their `_meta` becomes the call's.
+/// Makes a request whose params are fitted to the revision. The `_meta` of the params becomes that of the call.
 async fn call<M: Method>(
     connection: &Arc<Connection>,
     mut params: Box<M::Params>,
@@ -117,7 +117,7 @@ async fn call<M: Method>(
     connection.call(M::NAME, &*params, options).await
 }
 
-/// Gives a URL elicitation an id where the revision wants one and it has none.
+/// Assigns an id to a URL elicitation if the revision requires one and it has none.
 pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result<()> {
     if let ElicitParams::Url(url) = params
         && revision.has_elicitation_ids()
@@ -129,7 +129,7 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
     Ok(())
 }
 
-/// A request to a client that is about to be made. Await it for the result, or first say how it is to be made.
+/// A request to a client that is about to be made. Await it for the result, or set its options first.
 ///
 /// ```
 /// # async fn run(session: oxmcp::ServerSession) -> oxmcp::Result<()> {
@@ -140,8 +140,8 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
 /// ```
 ///
 /// # Errors
-/// What the client answered as an error, and whatever keeps the answer from coming: see [`Error`]'s questions. Where the
-/// client cannot be asked, nothing is sent: [`Error::is_unsupported`].
+/// The error that the client answered with, and any error that prevents the answer: see [`Error`]'s predicates. If the client
+/// cannot be asked, nothing is sent: [`Error::is_unsupported`].
 ///
 /// # Cancel safety
 /// Dropping the future cancels the request on the wire.
@@ -149,7 +149,7 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
 pub struct SessionCall<M: Method> {
     session: ServerSession,
     params: Result<Box<M::Params>>,
-    /// The question that the answer is checked against, where there is one.
+    /// The question that the answer is checked against, if there is one.
     question: Option<InputRequest>,
     options: CallOptions,
 }
@@ -171,14 +171,15 @@ impl<M: Method> SessionCall<M> {
         self
     }
 
-    /// How long to wait for the answer. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
+    /// Sets how long to wait for the answer. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
         self.options.max_total = timeout;
         self
     }
 
-    /// Asks for progress, and is told of it, in order and before the answer. It puts off no deadline: people take their time.
+    /// Asks for progress; the handler is called in order and before the answer. Progress does not extend the deadline, which
+    /// allows for users' time already.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));

@@ -1,25 +1,25 @@
-//! Asking: what a handler wants to know of the user, of a model, or of the client's roots, while it serves a request.
+//! Questions that a handler asks of the user, of a model, or for the client's roots, while it serves a request.
 //!
 //! A handler is written once. In a session that `initialize` opened, a question is a request to the client, made while the
 //! handler waits. A modern request is answered with the questions and made again with the answers; then the handler runs from
-//! its beginning, and finds in its journal what it has learned and done before. Between the rounds the journal travels with the
-//! client, sealed.
+//! its beginning, and finds the earlier answers and results of steps in its journal. Between the rounds the journal travels
+//! with the client, sealed.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `context.rs` | the methods of a handler: `ask`, `sample`, `roots`, `step` |
-//! | `question.rs` | a question, several at once, and reading their answers |
+//! | `question.rs` | one or several questions, and reading their answers |
 //! | `form.rs` | the form that asks for a type |
 //! | `check.rs` | checks of questions and answers |
 //! | `detach.rs` | contexts whose questions and steps outlive the request |
 //! | `live_session.rs` | questions as requests to the client |
 //! | `rounds.rs` | questions as the result of the request |
-//! | `journal.rs` | what a handler has asked, learned and done |
+//! | `journal.rs` | the questions, answers and steps of a handler |
 //! | `sealed_state.rs` | the journal on its way through the client |
-//! | `reply.rs` | handlers that ask by what they return |
-//! | `returned.rs` | what they return: read and checked for rounds, asked in a loop where there are none |
+//! | `reply.rs` | handlers that ask by the [`Reply`] that they return |
+//! | `returned.rs` | returned questions: read and checked for rounds, asked in a loop in sessions without rounds |
 //! | `roots.rs` | the roots of a client, cached until they change |
 //! | `server.rs`, `settings.rs` | asking outside of requests, and the settings |
 

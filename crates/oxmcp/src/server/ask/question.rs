@@ -17,10 +17,10 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A question to the client, under a key that tells it from the other questions of the handler.
+/// A question to the client, under a key that distinguishes it from the other questions of the handler.
 ///
-/// [`RequestContext::ask_all`](crate::RequestContext::ask_all) asks several in one round. Each fails where the user does not
-/// agree; [`or_declined`](Self::or_declined) makes of that an answer like any other.
+/// [`RequestContext::ask_all`](crate::RequestContext::ask_all) asks several in one round. Each fails if the user does not
+/// agree; [`or_declined`](Self::or_declined) turns the refusal into an answer.
 ///
 /// ```
 /// use oxmcp::{Asked, JsonSchema, Question, RequestContext, protocol::CreateMessageParams};
@@ -45,12 +45,12 @@ pub struct Question<T = ()> {
     pub(super) read: Read<T>,
 }
 
-/// A question as it is put.
+/// The key and the request of a question.
 #[derive(Debug)]
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Put {
     pub(super) key: String,
-    /// An error where no client can be asked the question.
+    /// An error if no client can be asked the question.
     pub(super) request: Result<InputRequest>,
 }
 
@@ -66,20 +66,20 @@ pub struct Answered {
     pub(super) revision: Revision,
 }
 
-/// The decision of a user who was asked.
+/// The decision of a user about a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has these three")]
 pub enum Asked<T> {
-    /// Agreed, and answered this.
+    /// The user agreed, and gave this answer.
     Accepted(T),
-    /// Said no.
+    /// The user declined.
     Declined,
-    /// Neither: closed the window, for example.
+    /// The user did neither: closed the window, for example.
     Cancelled,
 }
 
 impl<T> Asked<T> {
-    /// The answer, where the user agreed.
+    /// The answer, if the user agreed.
     #[must_use]
     pub fn accepted(self) -> Option<T> {
         match self {
@@ -106,7 +106,7 @@ impl<T> Asked<T> {
     }
 }
 
-/// What the user did, in a word: "accepted", "declined" or "cancelled".
+/// Writes the user's decision in one word: "accepted", "declined" or "cancelled".
 impl<T> fmt::Display for Asked<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -131,7 +131,7 @@ impl Question {
         };
         Question::new(key, request, move |answered: &Answered| {
             let content = answered.accepted()?;
-            // A question without a form has no answer to be read.
+            // If no form could be made, the question was not asked, and there is no answer to read.
             form.and_then(|form| form.check(content.get()).map_err(|it| answered.wrong(&it)))?;
             let read = serde_json::from_str(content.get());
             read.map_err(|error| answered.wrong(&error.to_string()))
@@ -147,13 +147,13 @@ impl Question {
         )
     }
 
-    /// Asks the user to visit a URL. The answer says that the user is willing to, not what came of it.
+    /// Asks the user to visit a URL. The answer says that the user agreed to, not how the visit ended.
     /// See [`RequestContext::ask_url`](crate::RequestContext::ask_url).
     pub fn url(key: impl Into<String>, message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::url_of(key, ElicitUrlParams::new(message, url))
     }
 
-    /// Asks the user to visit a URL, with params of yours: with an id, for example.
+    /// Asks the user to visit a URL, with custom params: with an id, for example.
     pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Self {
         let request = Ok(ElicitParams::from(params).into());
         Self::new(key, request, |answered: &Answered| {
@@ -173,7 +173,8 @@ impl Question {
     /// Asks for the client's roots.
     /// See [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots).
     pub fn roots() -> Question<Vec<Root>> {
-        // There is but one answer, so one key is enough; it is no name that a question of one's own would have.
+        // All such questions have the same answer, so one key is enough; a handler would hardly choose it for a question of its
+        // own.
         let request = Ok(InputRequest::ListRoots(EmptyParams::default()));
         Question::new("roots/list", request, |answered: &Answered| {
             answered.read().map(|result: ListRootsResult| result.roots)
@@ -196,7 +197,7 @@ impl<T> Question<T> {
         }
     }
 
-    /// The same question, to which declining is an answer too.
+    /// The same question, with the user's refusal as an answer and not an error.
     pub fn or_declined(self) -> Question<Asked<T>>
     where
         T: 'static,
@@ -229,10 +230,10 @@ impl Answered {
         )
     }
 
-    /// The content of the form.
+    /// The content of the form, if the user agreed.
     ///
     /// # Errors
-    /// Where the user did not agree, in words that a model can act on.
+    /// If the user did not agree, in words that a model can act on.
     fn accepted(&self) -> Result<Box<RawValue>> {
         let result: ElicitResult = self.read()?;
         match result.action.refusal(self.request.message()) {
@@ -257,13 +258,13 @@ pub trait Questions: Parts {}
 
 impl<T: Parts> Questions for T {}
 
-/// What asking does with questions. It cannot be named outside of this crate, which seals [`Questions`].
+/// The operations that asking needs of questions. The trait cannot be named outside of this crate, which seals [`Questions`].
 #[expect(unnameable_types, reason = "that seals the trait above")]
 pub trait Parts {
-    /// What the answers are.
+    /// The type of the answers.
     type Answers;
 
-    /// Takes out what is put to the client, in order.
+    /// Adds the questions to be sent to the client to `questions`, in order, and returns the reader of their answers.
     #[doc(hidden)]
     fn put(self, questions: &mut Vec<Put>) -> Reader<Self::Answers>;
 }
@@ -318,7 +319,7 @@ tuples! {
     (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
 }
 
-/// There is an answer to each question, or none at all.
+/// The error for an answer that is missing: there must be an answer to each question, or none at all.
 fn lost() -> Error {
     Error::internal("an answer was lost")
 }

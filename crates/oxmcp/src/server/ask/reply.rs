@@ -1,4 +1,4 @@
-//! Reply of a handler that asks by what it returns.
+//! Reply of a handler that returns its questions.
 
 use oxmcp_protocol::{CallToolResult, GetPromptResult, InputRequiredResult, ReadResourceResult};
 use oxmcp_schema::Schema;
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// What a handler returns that asks by itself: for proxies, which hand on what another server asks, and for handlers that want
-/// to keep the state in their own way. [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
+/// The result of a handler that returns its questions: for proxies, which pass on the questions of another server, and for
+/// handlers that keep the state in their own way. [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
 ///
-/// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and
-/// the state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so
-/// it must protect what matters. On sessions of revisions without
-/// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr) what it returns is turned into
-/// requests to the client, and it is called again with the answers, up to ten times.
+/// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and the
+/// state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so the handler
+/// must protect the parts that matter. On sessions of revisions without
+/// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr) the returned questions are turned into
+/// requests to the client, and the handler is called again with the answers, up to ten times.
 ///
 /// ```
 /// use oxmcp::{Reply, RequestContext, Tool, ToolError};
@@ -42,12 +42,12 @@ use crate::{
 pub enum Reply<T> {
     /// The result.
     Complete(T),
-    /// What the client is asked first.
+    /// The questions that the client is asked first.
     InputRequired(InputRequiredResult),
 }
 
 impl<T> Reply<T> {
-    /// The result, or the error that carries the questions out.
+    /// The result, or the error that carries the questions.
     fn into_complete(self) -> Result<T> {
         match self {
             Self::Complete(result) => Ok(result),

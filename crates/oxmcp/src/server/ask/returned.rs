@@ -1,4 +1,4 @@
-//! Questions that a handler returns as a [`Reply`](crate::Reply), asked by something else than a round of its request.
+//! Questions that a handler returns as a [`Reply`](crate::Reply) and that are asked by other means than a round of its request.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ use crate::{
     },
 };
 
-/// The rounds of one handler, as clients limit them for modern servers.
+/// The maximum number of rounds of one handler, as clients limit them for modern servers.
 const MAX_ROUNDS: usize = 10;
-/// The pause before a handler runs again that has asked nothing.
+/// The pause before a handler runs again that has asked no question.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A function that asks one question, which has a key.
+/// A function that asks one question, given with its key.
 pub(super) type Ask<'f> = &'f (
         dyn for<'a> Fn(
     &'a RequestContext,
@@ -45,7 +45,7 @@ pub(super) enum Outcome {
     Asked(InputRequiredResult),
 }
 
-/// Finds the questions in the error that a [`Reply`](crate::Reply) becomes.
+/// Extracts the questions from the error that a [`Reply`](crate::Reply) becomes.
 pub(super) fn reply(result: Result<Body>) -> Result<Outcome> {
     let error = match result {
         Ok(body) => return Ok(Outcome::Done(body)),
@@ -85,7 +85,7 @@ pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) 
     Ok(())
 }
 
-/// Runs a handler to its end: asks what it returns, and runs it again with the answers.
+/// Runs a handler to its end: asks the questions that it returns, and runs it again with the answers.
 pub(super) async fn ask_until_done(
     cx: &RequestContext,
     is_tool: bool,

@@ -11,7 +11,7 @@ use crate::{server::dispatch::SessionHook, session::connection::Connection, sync
 pub(crate) struct RootsCache(Mutex<(u64, Option<Arc<[Root]>>)>);
 
 impl RootsCache {
-    /// The roots have changed. The cache is invalid from here on, before the hook runs.
+    /// Invalidates the cache, before the hook runs, since the roots have changed.
     pub(crate) fn changed(&self, connection: &Arc<Connection>, hook: Option<&SessionHook>) {
         let mut state = self.0.lock();
         state.0 += 1;

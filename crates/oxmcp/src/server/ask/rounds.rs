@@ -31,10 +31,10 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The error for a state that does not open, whatever the reason: a reason would help only a forger.
+/// The error for a state that does not open, whatever the reason: the reason would only help a forger.
 const REFUSED: &str = "Invalid or expired requestState";
 
-/// Whether a request needs [`serve`]. Most do not, and it costs them nothing.
+/// Whether a request needs [`serve`]. Most do not, and then there is no overhead.
 pub(crate) fn needs_rounds(call: &Call<'_>, mode: AskMode) -> bool {
     let modern = || call.cx.revision().is_modern();
     let comes_back = call.params.request_state.is_some();
@@ -47,11 +47,11 @@ pub(crate) fn needs_rounds(call: &Call<'_>, mode: AskMode) -> bool {
     }
 }
 
-/// Serves a request whose handler can ask. `begin` begins the handler; it is called again where a legacy client has
-/// answered what the handler returned.
+/// Serves a request whose handler can ask. `begin` starts the handler; it is called again when a legacy client has answered the
+/// questions that the handler returned.
 ///
 /// # Errors
-/// Where what came back with the request is not what was sent.
+/// If the state or the responses that came with the request are malformed, or the state does not open.
 pub(crate) fn serve(
     call: &Call<'_>,
     request: RoundRequest,
@@ -134,13 +134,13 @@ fn binding<'a>(
     }
 }
 
-/// Seconds since 1970; with a clock before that no state expires.
+/// Seconds since 1970; 0 if the clock is before 1970, so that no state expires.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Runs the handler. If it has asked, the questions are the answer, whatever else it returns.
+/// Runs the handler. If it has asked questions, they are the answer, whatever else it returns.
 async fn finish_round(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
     let ended = panics::catch(future).await;
     let asked = Journal::find(&cx).and_then(|journal| journal.take_suspended());
@@ -182,7 +182,7 @@ async fn finish_reply(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Re
     }
 }
 
-/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client knows no rounds: makes a
+/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client does not know rounds: makes a
 /// request of each question, and runs the handler again with the answers.
 fn serve_legacy(
     cx: RequestContext,

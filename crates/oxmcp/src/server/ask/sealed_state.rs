@@ -1,8 +1,8 @@
-//! Sealed state (`requestState`): the journal of a handler between two rounds, on its way through the client and back.
+//! Sealed state (`requestState`): the journal of a handler between two rounds, as it travels through the client and back.
 //!
-//! Time and nonce are given: nothing here reads a clock or makes randomness.
+//! Time and nonce are arguments: this module reads no clock and generates no randomness.
 //!
-//! A token is the record as JSON, sealed; it is bound to the request, so that it opens for nothing else.
+//! A token is the record as JSON, sealed; it is bound to the request, so that it opens for no other request.
 //!
 //! See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
 
@@ -21,7 +21,7 @@ use crate::{
 /// The content of a token.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// When it expires, in seconds since 1970.
+    /// The time at which it expires, in seconds since 1970.
     #[serde(rename = "x")]
     pub(super) expires: u64,
     /// The answers of earlier rounds.
@@ -46,7 +46,7 @@ pub(super) struct Answer {
     pub(super) value: Box<RawValue>,
 }
 
-/// A short identity of a question.
+/// A short identifier of a question, derived from its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Digest(Box<str>);
@@ -69,17 +69,17 @@ impl Digest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binding<'a> {
     pub(super) server: &'a str,
-    /// The caller, where the transport knows it.
+    /// The caller, if the transport knows it.
     pub(super) principal: Option<&'a str>,
     pub(super) method: &'a str,
-    /// The name or the URI of what is called, got or read.
+    /// The name of the tool or prompt, or the URI of the resource.
     pub(super) target: &'a str,
     /// The arguments, as JSON.
     pub(super) arguments: &'a str,
 }
 
 impl Binding<'_> {
-    /// Calls a function with what a token is bound to.
+    /// Calls a function with the purpose and the parts that a token is bound to.
     fn bound<R>(&self, then: impl FnOnce(Bound<'_>) -> R) -> R {
         let arguments = canonical(self.arguments);
         let known = [u8::from(self.principal.is_some())];
@@ -97,9 +97,9 @@ impl Binding<'_> {
     }
 }
 
-/// The arguments, whatever the order in which their members stand: a client, or what is between, may write them anew. All
-/// else stays: a number keeps its text, which may say more than any type of numbers holds, and each of two members of one
-/// name counts.
+/// The arguments in a form that is independent of the order of their members, since a client or an intermediary may write them
+/// anew. The rest stays: a number keeps its text, which may be more precise than any numeric type, and of two members of the
+/// same name each counts.
 fn canonical(arguments: &str) -> String {
     let Ok(checked) = serde_json::from_str::<&RawValue>(arguments) else {
         return arguments.to_owned();
@@ -109,7 +109,8 @@ fn canonical(arguments: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| arguments.to_owned())
 }
 
-/// Goes as deep as the value, whose depth was bounded when it was taken off the wire.
+/// Writes a value with its members sorted. The recursion is as deep as the value, whose depth was bounded when it was read from
+/// the wire.
 fn write_canonical(out: &mut Vec<u8>, value: Text<'_>) {
     match value.get().as_bytes().first() {
         Some(b'{') => {
@@ -146,10 +147,10 @@ fn separate(out: &mut Vec<u8>, index: usize) {
     }
 }
 
-/// Seals a record. `limit` is the longest that a token may be.
+/// Seals a record. `limit` is the maximum length of a token.
 ///
 /// # Errors
-/// Where the token would be longer.
+/// If the token would be longer.
 pub(super) fn seal(
     record: &Record,
     binding: &Binding<'_>,
@@ -170,7 +171,7 @@ pub(super) fn seal(
 /// Opens a token, at `now` seconds since 1970.
 ///
 /// # Errors
-/// Where it must not be trusted.
+/// If the token is malformed or too long, was changed, was sealed for another request or with an unknown key, or has expired.
 pub(super) fn open(
     token: &str,
     binding: &Binding<'_>,
@@ -189,7 +190,7 @@ pub(super) fn open(
     Ok(record)
 }
 
-/// When what is sealed now expires.
+/// The time at which a state that is sealed now expires.
 pub(super) fn expiry(now: u64, after: Duration) -> u64 {
     now.saturating_add(after.as_secs())
 }

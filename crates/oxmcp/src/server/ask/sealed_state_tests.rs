@@ -59,12 +59,13 @@ fn a_sealed_state_opens() {
         serde_json::to_string(&opened).unwrap(),
         serde_json::to_string(&record()).unwrap()
     );
-    // Nothing of it can be read on the way.
+    // The token reveals none of its content.
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("confirm"));
 }
 
-/// [`sealed`], as an earlier release with another implementation of the cipher wrote it: tokens outlive an update of the server.
+/// The token of [`sealed`], as an earlier release with another implementation of the cipher wrote it: tokens must outlive an
+/// update of the server.
 const SEALED_EARLIER: &str = concat!(
     "AUZSOX0HBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfmDvDKh_t-RDrFUniOKLLffsezUTEXRmWbNs7wqLyHDHY4wgjot7az86wMs5cu",
     "fGmKI5qfFy4PWcYrSkJWlOeBZDxUMfXzW3I4N_-8JkC-TwDiJtI11HHPoKd8bIWT7PQCuuFbCuoPIIe7rayzRqIWuuf_rewxVcNi",
@@ -193,7 +194,7 @@ fn a_state_opens_for_the_request_that_it_was_sealed_for_and_no_other() {
                 ..right
             },
         ),
-        // The same bytes in all, cut at another place.
+        // The concatenation is the same, split at another position.
         (
             "cut",
             Binding {
@@ -237,9 +238,9 @@ fn every_key_of_a_ring_opens() {
             Refused::UnknownKey
         );
     }
-    // The first one seals.
+    // The first key seals.
     assert_eq!(ring([2, 1]).sealing().unwrap().id(), key(2).id());
-    // A ring without keys makes one, and keeps it.
+    // A ring without keys generates one, and keeps it.
     let own = KeyRing::default();
     assert_eq!(own.sealing().unwrap().id(), own.sealing().unwrap().id());
     assert_ne!(

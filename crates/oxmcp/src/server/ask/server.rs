@@ -1,4 +1,4 @@
-//! Asking outside of requests: the requests that a server makes of a client in an open session, and the settings.
+//! Asking outside of requests: the requests that a server makes to a client in an open session, and the settings.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,13 +20,12 @@ use crate::{
 };
 
 impl Server {
-    /// The keys that seal what handlers remember while the client is asked: the first one seals, and all of them open. To
-    /// change keys, put the new one first, and take the old one out when [`state_lifetime`](Self::state_lifetime) has
-    /// passed.
+    /// The keys that seal the journals of handlers while the client is asked: the first one seals, and all of them open. To
+    /// change keys, put the new one first, and remove the old one when [`state_lifetime`](Self::state_lifetime) has passed.
     ///
-    /// By default a server makes a secret key of its own. Processes that serve the same clients, such as
-    /// several nodes behind a load balancer, need the same keys, and the same name of the server; those of a
-    /// [`Cluster`](crate::http::Cluster) are taken where none are given here.
+    /// By default a server generates a secret key of its own. Processes that serve the same clients, such as several nodes
+    /// behind a load balancer, need the same keys, and the same server name; if no keys are given here, those of a
+    /// [`Cluster`](crate::http::Cluster) are used.
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     ///
     /// ```
@@ -43,28 +42,28 @@ impl Server {
         self.with(|features| features.ask.keys = keys)
     }
 
-    /// Takes the keys of the nodes that it is among, unless it was given keys.
+    /// Uses the keys that the nodes of a cluster share, unless keys were given.
     #[cfg(feature = "http-server")]
     pub(crate) fn share_keys(&self, keys: &SharedKeys) {
         self.features().ask.keys.share(keys);
     }
 
-    /// How long people may take between a question and the request that brings the answer (2026-07-28 and later). An
-    /// answer that comes later is refused, and the client begins anew. Default: 10 minutes.
+    /// Sets how long users may take between a question and the request that brings the answer (2026-07-28 and later). An answer
+    /// that comes later is refused, and the client must start again. Default: 10 minutes.
     #[must_use]
     pub fn state_lifetime(self, lifetime: Duration) -> Self {
         self.with(|features| features.ask.lifetime = lifetime)
     }
 
-    /// How long people may take to answer a question that is a request of the server's own (until 2025-11-25). Default:
-    /// 10 minutes.
+    /// Sets how long users may take to answer a question that is a request of the server (until 2025-11-25). Default: 10
+    /// minutes.
     #[must_use]
     pub fn ask_timeout(self, timeout: Duration) -> Self {
         self.with(|features| features.ask.timeout = timeout)
     }
 
-    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not say
-    /// so). Handlers run one after another, and [`ServerSession::roots`] gives the new roots.
+    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not send
+    /// this notification). Handlers run one after another, and [`ServerSession::roots`] returns the new roots.
     /// See [root list changes](https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root-list-changes).
     ///
     /// ```
@@ -90,7 +89,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Sets the handler of [`Server::on_roots_changed`], which takes the state first.
+    /// Sets the handler of [`Server::on_roots_changed`], which takes the state as its first argument.
     pub fn on_roots_changed<F, Fut>(&self, handler: F) -> &Self
     where
         F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,
@@ -138,7 +137,7 @@ impl ServerSession {
         SessionCall::new(self, ready.map(|_| params)).question(request)
     }
 
-    /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) remembers them, and in a handler
+    /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) caches them, and in a handler
     /// [`RequestContext::roots`](crate::RequestContext::roots) works in newer revisions as well.
     /// See [roots](https://modelcontextprotocol.io/specification/2025-11-25/client/roots).
     #[doc(alias = "roots/list")]
@@ -148,8 +147,8 @@ impl ServerSession {
         SessionCall::new(self, ready.map(|_| Box::default())).question(request)
     }
 
-    /// The client's roots, which are asked for when they are first needed, and again after the client has said that they
-    /// have changed. A client that does not say so is asked each time.
+    /// The client's roots, which are requested when they are first needed, and again after the client has notified that they
+    /// have changed. A client that does not declare such notifications is asked each time.
     ///
     /// # Errors
     /// Those of [`list_roots`](Self::list_roots).
@@ -161,7 +160,7 @@ impl ServerSession {
             .await
     }
 
-    /// The cached roots; where there are none, those that `ask` gets.
+    /// The cached roots; if there are none, the roots that `ask` returns.
     pub(crate) async fn roots_by(
         &self,
         ask: impl Future<Output = Result<Vec<Root>>>,
@@ -182,15 +181,15 @@ impl ServerSession {
         Ok(roots)
     }
 
-    /// Tells the client that what the user was sent to a URL for is done (2025-11-25 only). `id` is the one that the
-    /// elicitation had. Clients of other revisions do not know the notification and get none.
+    /// Notifies the client that the user has finished the interaction at the URL of an elicitation (2025-11-25 only). `id` is
+    /// the id of the elicitation. Clients of other revisions do not know the notification and get none.
     /// See [completion notifications](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     ///
     /// # Errors
-    /// Where the session has ended.
+    /// If the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room in the output buffer, nothing has been sent.
     #[doc(alias = "notifications/elicitation/complete")]
     pub async fn notify_elicitation_complete(&self, id: impl Into<String>) -> Result<()> {
         let revision = self.revision();
@@ -203,11 +202,11 @@ impl ServerSession {
             .await
     }
 
-    /// Makes a request of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier;
-    /// modern clients take no requests).
+    /// Makes a request of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier; modern
+    /// clients take no requests).
     ///
-    /// It fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, where the client is modern,
-    /// its revision does not have the method, or it does not know the extension.
+    /// The call fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, if the client is
+    /// modern, its revision does not have the method, or it does not know the extension.
     pub fn request<M: Method>(&self, params: M::Params) -> SessionCall<M> {
         let ready = self.check_extension(
             method::REQUESTS_TO_CLIENT,

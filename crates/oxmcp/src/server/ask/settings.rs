@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 use crate::session::shared_keys::SharedKeys;
 use crate::session::{outbound::options::CallOptions, sealing::KeyRing};
 
-/// How long people may take to answer: long enough to read, think and look something up, and no longer than a request
-/// that waits for them should be kept.
+/// How long users may take to answer: long enough to read, think and look something up, and no longer than a request that waits
+/// for them should be kept.
 const USER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The settings of a server for asking.
@@ -18,15 +18,15 @@ pub(crate) struct AskSettings {
     pub(super) keys: Arc<AskKeys>,
     /// How long the state between two rounds is valid.
     pub(super) lifetime: Duration,
-    /// How long an answer to a request of the server's own may take.
+    /// How long an answer to a request of the server may take.
     pub(super) timeout: Duration,
 }
 
-/// The keys that seal what handlers remember.
+/// The keys that seal the journals of handlers.
 #[derive(Debug, Default)]
 pub(crate) struct AskKeys {
     ring: Arc<KeyRing>,
-    /// Those of the nodes among which the server is, where it was given none.
+    /// The keys that the nodes of a cluster share, used if the server was given none.
     #[cfg(feature = "http-server")]
     shared: OnceLock<SharedKeys>,
 }
@@ -40,7 +40,7 @@ impl AskKeys {
         }
     }
 
-    /// Takes these from now on, unless it was given some, or has others of this kind.
+    /// Uses the shared keys from now on, unless keys were given, or other shared keys are set already.
     #[cfg(feature = "http-server")]
     pub(super) fn share(&self, keys: &SharedKeys) {
         if !self.ring.is_given() {
@@ -48,7 +48,7 @@ impl AskKeys {
         }
     }
 
-    /// The keys as they are now.
+    /// The current keys.
     pub(super) fn current(&self) -> Arc<KeyRing> {
         #[cfg(feature = "http-server")]
         if let Some(shared) = self.shared.get() {

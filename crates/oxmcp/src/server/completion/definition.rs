@@ -1,4 +1,4 @@
-//! Completer: the values of an argument while it is typed, by a fixed list or by a function.
+//! Completer of an argument: a fixed list or a function.
 
 use std::{fmt, future::ready, sync::Arc};
 
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// How an argument is completed while it is typed: by a fixed list, or by a function.
+/// A completer of an argument while it is typed: a fixed list, or a function.
 ///
-/// It is rarely named, since whatever takes one takes what it is made of as well.
+/// The type is rarely named, since every parameter that takes a completer takes a list or a function as well.
 /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 ///
 /// ```
@@ -99,10 +99,10 @@ impl fmt::Debug for Completer {
     }
 }
 
-/// What a [`Completer`] can be made of: a list of strings, or an async function of [`Completing`] or of
-/// [`RequestContext`] and [`Completing`]. What the function may return is listed at [`IntoCompletion`].
+/// A type that a [`Completer`] can be made of: a list of strings, or an async function of [`Completing`] or of
+/// [`RequestContext`] and [`Completing`]. The types that the function may return are listed at [`IntoCompletion`].
 ///
-/// You do not need to worry about `Marker`: it tells lists from functions.
+/// You do not need to worry about `Marker`: it distinguishes lists from functions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot complete an argument",
     label = "neither a list of strings nor an async function of `(Completing)`",

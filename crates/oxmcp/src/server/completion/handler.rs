@@ -1,4 +1,4 @@
-//! Completion handler: what is being typed, and the functions that complete it.
+//! Completion handler: the argument that is being typed, and the functions that complete it.
 
 use std::cmp::Reverse;
 
@@ -6,20 +6,20 @@ use oxmcp_protocol::{Completion, OrderedMap};
 
 use crate::session::{connection::RequestContext, handler::traits::HandlerContext};
 
-/// What is being typed: what a [`Completer`](crate::Completer) goes by.
+/// The argument that is being typed, the input of a [`Completer`](crate::Completer).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Completing {
     /// The name of the argument.
     pub argument: String,
-    /// What was typed of it, perhaps nothing.
+    /// The part of the value that was typed so far, which may be empty.
     pub value: String,
-    /// The arguments that have their values already. Clients that speak 2025-03-26 or earlier tell none.
+    /// The arguments that have their values already. Clients that speak 2025-03-26 or earlier do not send them.
     pub arguments: OrderedMap<String>,
 }
 
 impl Completing {
-    /// The value of another argument, where it has one already.
+    /// The value of another argument, if it has one already.
     ///
     /// ```
     /// use oxmcp::Completing;
@@ -38,8 +38,8 @@ impl Completing {
         self.arguments.get(argument).map(String::as_str)
     }
 
-    /// Those of the candidates that begin with what was typed, in upper or lower case. The best come first: what is
-    /// equal, then what begins just so; else they stay in their order.
+    /// Returns the candidates that begin with the typed value, regardless of case. The best come first: candidates that are
+    /// equal, then those that match in case; otherwise they keep their order.
     ///
     /// ```
     /// use oxmcp::{Completer, Completing};
@@ -76,7 +76,7 @@ impl Completing {
     }
 }
 
-/// The arguments of a function that completes: `(Completing,)` or `(RequestContext, Completing)`.
+/// The arguments of a function that completes an argument: `(Completing,)` or `(RequestContext, Completing)`.
 #[diagnostic::on_unimplemented(
     message = "a function that completes cannot take `{Self}`",
     label = "not `(Completing)` or `(RequestContext, Completing)`",
@@ -84,7 +84,7 @@ impl Completing {
     note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait CompleterArguments: Sized + 'static {
-    /// Makes them of what there is.
+    /// Makes the arguments of a context and an input.
     #[doc(hidden)]
     fn of(context: RequestContext, completing: Completing) -> Self;
 }

@@ -1,11 +1,11 @@
 //! Completion of arguments while they are typed.
 //! See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
-//! | `definition.rs` | [`Completer`], and what it can be made of |
-//! | `handler.rs` | [`Completing`], which a function that completes takes |
-//! | `output.rs` | what it may return |
+//! | `definition.rs` | [`Completer`], and the types that it can be made of |
+//! | `handler.rs` | [`Completing`], the input of a completion function |
+//! | `output.rs` | the types that a completion function may return |
 //! | `registered.rs` | the completers of a prompt or a resource template |
 //!
 //! The request is served in `../dispatch/lookup.rs`.

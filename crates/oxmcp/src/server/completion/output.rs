@@ -1,13 +1,13 @@
-//! Completion output: what a function that completes may return.
+//! Completion output: the types that a completion function may return.
 
 use oxmcp_protocol::Completion;
 
 use crate::{error::Result, session::handler::traits::IntoError};
 
-/// What a function that completes may return.
+/// A type that a completion function may return.
 ///
 /// - A `Vec` or an array of strings: the best values first. They are not filtered; more than 100 are cut off.
-/// - A [`Completion`], which also says how many there are in all; [`Completing::matching`](crate::Completing::matching)
+/// - A [`Completion`], which also has the total number of values; [`Completing::matching`](crate::Completing::matching)
 ///   makes one.
 /// - `Result<T, E>` of these, where `E` is any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
@@ -19,7 +19,7 @@ pub trait IntoCompletion {
     /// The values.
     ///
     /// # Errors
-    /// What the function failed with.
+    /// The error of the function.
     fn into_completion(self) -> Result<Completion>;
 }
 

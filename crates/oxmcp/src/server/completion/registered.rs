@@ -1,4 +1,4 @@
-//! Registered completers: those of the arguments of a prompt or a resource template.
+//! Registered completers: the completers of the arguments of a prompt or a resource template.
 
 use oxmcp_protocol::OrderedMap;
 use oxmcp_schema::internal::{list, nearest, quote_text};
@@ -25,17 +25,17 @@ impl Completers {
     /// Sets the completer of an argument.
     ///
     /// # Errors
-    /// Where there is no argument of that name, with those that there are.
+    /// If there is no argument of that name; the message lists the names that exist.
     pub(crate) fn set(&mut self, name: &str, completer: Completer) -> Result<(), String> {
         self.check(name)?;
         self.0.insert(name, Some(completer));
         Ok(())
     }
 
-    /// Refuses the name of an argument that does not exist.
+    /// Checks that an argument of that name exists.
     ///
     /// # Errors
-    /// The names that there are.
+    /// If there is none; the message lists the names that exist.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         if self.0.get(name).is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! [`Call`], a request as the function of its method gets it, and [`Served`], which that function returns.
+//! [`Call`], the input of the function that serves a method, and [`Served`], the result of that function.
 
 use oxmcp_protocol::internal::{HasMeta, Project, RequestParams, encode_result, into_text};
 use serde::{Serialize, de::DeserializeOwned};
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A request, and everything that serving it needs.
+/// A request, and all that is needed to serve it.
 pub(in crate::server) struct Call<'a> {
     pub(in crate::server) role: &'a ServerRole,
     pub(in crate::server) features: &'a Features,
@@ -31,7 +31,7 @@ pub(in crate::server) enum Served {
 }
 
 impl Served {
-    /// Work whose first poll comes before the next message is taken, since what the client sends next relies on it.
+    /// Work whose first poll comes before the next message is taken, since the client's next messages rely on it.
     pub(in crate::server) fn in_order(
         work: impl Future<Output = Result<Body>> + Send + 'static,
     ) -> Self {
@@ -46,7 +46,7 @@ impl Call<'_> {
     /// The params as a type.
     ///
     /// # Errors
-    /// Where they do not fit.
+    /// If they do not fit.
     pub(in crate::server) fn read<T: HasMeta + DeserializeOwned>(&self, method: &str) -> Result<T> {
         T::read(self.params.raw.get()).map_err(|error| misfit(method, &error))
     }
@@ -54,14 +54,14 @@ impl Call<'_> {
     /// The session that the request came over.
     ///
     /// # Errors
-    /// Where there is none, which is a fault of ours.
+    /// If there is none, which is an internal error.
     pub(in crate::server) fn session(&self) -> Result<ServerSession> {
         self.cx
             .server_session()
             .ok_or_else(|| Error::internal("the request came over no session"))
     }
 
-    /// Answers with a result that is there already.
+    /// Answers with a result that is complete already.
     pub(in crate::server) fn answer<R>(&self, mut result: R) -> Result<Served>
     where
         R: Serialize + Project + HasMeta,
@@ -72,9 +72,9 @@ impl Call<'_> {
         Ok(Served::Ready(Body::Json(into_text(out)?)))
     }
 
-    /// The error that there is no feature of that id. A few ids that there are help more than the bare fact.
+    /// The error that there is no feature of that id. It lists a few ids that exist.
     pub(super) fn unknown<T: Registered>(&self, id: &str) -> Error {
-        /// More would be noise.
+        /// The maximum number of ids in the error; more would be noise.
         const MAX_SHOWN: usize = 20;
         let visible = T::registry(self.features).after(None);
         let mut visible = visible.filter(|feature| feature.is_listed(&self.cx));

@@ -1,6 +1,6 @@
-//! Bound on what a session keeps of what its client has said of itself.
+//! Bound on the client's description of itself that a session keeps.
 //!
-//! Icons may be `data:` URIs, and capabilities have members that nobody knows: both are legal, can be long, and would be kept for as
+//! Icons may be `data:` URIs, and capabilities may have unknown members: both are legal, can be long, and would be kept for as
 //! long as the session lasts.
 
 use std::mem;
@@ -8,17 +8,18 @@ use std::mem;
 use oxmcp_protocol::{ClientCapabilities, Implementation, JsonObject};
 use serde_json::Value;
 
-/// The memory of so many entries of an object, which is had at once: most have fewer.
+/// The number of entries for which an object allocates memory at once: most objects have fewer.
 const OBJECT_ENTRIES: usize = 6;
 const OBJECT_BYTES: usize = (size_of::<String>() + size_of::<Value>()) * OBJECT_ENTRIES * 2;
 
-/// What a session keeps of what its client has said of itself.
+/// The size of the client's description that a session keeps, and whether it is complete.
 pub(in crate::server) struct Kept {
     pub(in crate::server) bytes: usize,
     pub(in crate::server) is_all: bool,
 }
 
-/// Drops what is beyond so many bytes: the capabilities are kept first, then name, version and title, and then the rest.
+/// Drops the parts that exceed the limit in bytes: the capabilities are kept first, then name, version and title, and then the
+/// rest.
 pub(in crate::server) fn keep_within(
     limit: usize,
     capabilities: &mut ClientCapabilities,
@@ -36,14 +37,14 @@ pub(in crate::server) fn keep_within(
     }
 }
 
-/// The memory that is left.
+/// The number of bytes that may still be kept.
 struct Room {
     left: usize,
     keeps_all: bool,
 }
 
 impl Room {
-    /// Takes so many bytes, if they are there.
+    /// Takes the bytes from the budget, if enough are left.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.left.checked_sub(bytes);
         self.keeps_all &= left.is_some();
@@ -52,7 +53,7 @@ impl Room {
     }
 
     fn keep_capabilities(&mut self, it: &mut ClientCapabilities) {
-        // That a part is there says what the client can do, so that an empty one stays.
+        // The presence of a part declares an ability of the client, so that an empty part stays.
         if let Some(it) = &mut it.sampling {
             self.keep_parts([&mut it.context, &mut it.tools]);
         }
@@ -73,7 +74,7 @@ impl Room {
             .for_each(|part| self.keep_entries(part));
     }
 
-    /// Keeps the entries for which there is room.
+    /// Keeps the entries that fit into the budget.
     fn keep_entries(&mut self, object: &mut JsonObject) {
         let whole = object_bytes(object);
         if self.left >= whole {
@@ -101,7 +102,7 @@ impl Room {
         it.icons.shrink_to_fit();
     }
 
-    /// Cuts what there is no room for off a text that must be there.
+    /// Cuts off the end of a mandatory text if it exceeds the budget.
     fn shorten(&mut self, text: &mut String) {
         if !self.take(text.len()) {
             let mut end = self.left;
@@ -187,7 +188,7 @@ mod tests {
         assert!(capabilities.elicitation.unwrap().has_url());
         assert_eq!(json!(capabilities.experimental), json!({"short": 1}));
         assert!(info.name.starts_with('ä') && info.name.len() < LIMIT);
-        // The name has taken the rest, but for half a letter.
+        // The name has taken the rest, except for half a character.
         assert!(info.version.len() <= 1);
         assert_eq!((info.title, info.icons.len()), (None, 0));
     }

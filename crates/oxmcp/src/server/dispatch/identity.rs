@@ -1,4 +1,4 @@
-//! Identity of the client behind a message: that of the session that `initialize` opened, or that which a modern request
+//! Identity of the client that sent a message: that of the session that `initialize` opened, or that which a modern request
 //! carries in its `_meta`.
 //!
 //! A second `initialize` is refused here, by [`LegacySession::open`].
@@ -23,8 +23,8 @@ use crate::{
     session::{connection::Peer, task::Latch},
 };
 
-/// How long a question waits for `notifications/initialized`, which follows the answer to `initialize` at once: many times what
-/// a slow network needs, and no longer than a caller has patience with a client that never sends it.
+/// How long a question waits for `notifications/initialized`, which the client sends right after the answer to `initialize`:
+/// many times the latency of a slow network, and no longer than a caller would wait for a client that never sends it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The session of a connection that `initialize` opens. A connection of a modern client has none.
@@ -35,18 +35,18 @@ pub(crate) struct LegacySession(OnceLock<Opened>);
 struct Opened {
     negotiated: Arc<Negotiated>,
     initialized: AtomicBool,
-    /// Set when the client can be asked: it is initialized, or was waited for long enough.
+    /// Set when the client can be asked: it is initialized, or the wait for its notification has timed out.
     may_be_asked: Latch,
     roots: RootsCache,
 }
 
 impl LegacySession {
-    /// The client, where it has opened the session.
+    /// The client, if it has opened the session.
     pub(crate) fn client(&self) -> Option<&Arc<Peer>> {
         self.0.get().map(|opened| &opened.negotiated.peer)
     }
 
-    /// How much memory is kept of what the client has said of itself.
+    /// The number of bytes of the client's description of itself that are kept.
     #[cfg(feature = "http-server")]
     pub(crate) fn client_bytes(&self) -> usize {
         self.0
@@ -54,7 +54,7 @@ impl LegacySession {
             .map_or(0, |opened| opened.negotiated.client_bytes)
     }
 
-    /// The client, where it has sent `notifications/initialized` as well.
+    /// The client, if it has sent `notifications/initialized` as well.
     pub(crate) fn initialized_client(&self) -> Option<&Arc<Peer>> {
         self.initialized().map(|opened| &opened.negotiated.peer)
     }
@@ -69,7 +69,7 @@ impl LegacySession {
         self.0.get().map(|opened| &opened.roots)
     }
 
-    /// The client of an initialized session, and those of the changed lists that were announced to it.
+    /// The client of an initialized session, and those of the changed lists whose changes were announced to it.
     pub(super) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let negotiated = &self.initialized()?.negotiated;
         Some((&negotiated.peer, negotiated.list_changes.and(changed)))
@@ -80,7 +80,7 @@ impl LegacySession {
         Some(&self.initialized()?.negotiated.list_changes.lists)
     }
 
-    /// The client has sent `notifications/initialized`. Returns whether it was the first time.
+    /// Records that the client has sent `notifications/initialized`. Returns whether it was the first time.
     pub(super) fn set_initialized(&self) -> bool {
         let opened = self.0.get();
         opened.is_some_and(|opened| {
@@ -90,8 +90,8 @@ impl LegacySession {
         })
     }
 
-    /// Waits until the client can be asked: servers should make no requests but pings before `notifications/initialized`. One
-    /// that does not send it is asked nevertheless, after a while. Cancel safe.
+    /// Waits until the client can be asked: servers should make no requests but pings before `notifications/initialized`. A
+    /// client that does not send it is asked nevertheless, after a timeout. Cancel safe.
     ///
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     pub(in crate::server) async fn may_be_asked(&self) {
@@ -109,7 +109,7 @@ impl LegacySession {
     /// Opens the session.
     ///
     /// # Errors
-    /// Where it is open already.
+    /// If it is open already.
     pub(in crate::server) fn open(&self, negotiated: Arc<Negotiated>) -> Result<()> {
         let opened = Opened {
             negotiated,
@@ -146,8 +146,8 @@ impl LegacySession {
         )))
     }
 
-    /// The client that sent a notification. One without an identity is of the session, or where there is none of a modern
-    /// client.
+    /// The client that sent a notification. If the notification carries no identity, it is the client of the session, or,
+    /// without a session, an unknown modern client.
     pub(super) fn client_of_notification(
         &self,
         clients: &ClientCache,
@@ -164,12 +164,12 @@ impl LegacySession {
     }
 }
 
-/// The modern clients that made requests lately: each says the same of itself with every request, which need not be parsed
-/// each time.
+/// The modern clients that made requests lately: each sends the same identity with every request, which need not be parsed each
+/// time.
 #[derive(Debug, Default)]
 pub(crate) struct ClientCache(RecentCache<ClientKey, Arc<Peer>>);
 
-/// The identity of a modern client, as its requests say it.
+/// The identity of a modern client, as its requests carry it.
 #[derive(Debug)]
 struct ClientKey {
     revision: Revision,

@@ -1,4 +1,4 @@
-//! Lists of features, a page at a time. A page that did not change is encoded once.
+//! Lists of features, in pages. The encoding of an unchanged page is cached.
 //! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -23,7 +23,8 @@ use crate::{
     },
 };
 
-/// The pages of a list that are kept. A list of more pages is rare, and its later pages are rarely asked for.
+/// The maximum number of pages of a list that are cached. Lists of more pages are rare, and their later pages are rarely
+/// requested.
 const MAX_PAGES: usize = 64;
 
 /// Serves the request that lists features of one kind.
@@ -31,7 +32,7 @@ pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> 
     page_of::<T>(call, T::registry(call.features).is_restricted_for(&call.cx))
 }
 
-/// The page of a list that may depend on the caller.
+/// Serves a page of a list. `is_private` says that the list may depend on the caller.
 fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
     let registry = T::registry(call.features);
     if !registry.is_declared() {
@@ -48,7 +49,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
         return Ok(Served::Ready(Body::Shared(page.clone())));
     }
     let page: Line = encode_page::<T>(call.features, &key)?.into();
-    // Only pages that begin after a feature of the list are kept: a client can make up any number of cursors, of any length.
+    // Only pages that begin after a feature of the list are cached: a client can make up any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
     let mut pages = registry.pages.0.lock();
     if pages.len() < MAX_PAGES && key.last.as_deref().is_none_or(is_led_to) {
@@ -57,7 +58,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
     Ok(Served::Ready(Body::Shared(page)))
 }
 
-/// Serves the request that lists resources, those among them that templates list.
+/// Serves the request that lists resources, including those that templates list.
 pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     let templates = call.features.templates.after(None);
     let mut listing: Vec<_> = templates.filter(|it| it.has_list()).cloned().collect();
@@ -66,7 +67,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     }
     listing.retain(|it| it.is_visible(&call.cx));
     let Some(first) = listing.first() else {
-        // Others get what these templates list.
+        // The page is private, since other callers also get the resources that these templates list.
         return page_of::<RegisteredResource>(call, true);
     };
     let inline = Arc::clone(first.inline_execution());
@@ -83,7 +84,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
         for template in listing {
             let is_next = |uri: &str| last.as_deref().is_none_or(|last| uri > last);
             for resource in template.list(cx.clone()).await? {
-                // One that was added by itself is what is read, or hidden.
+                // A resource that was added by itself takes precedence, even if it is hidden.
                 if is_next(&resource.uri) && !resources.contains(&resource.uri) {
                     found.entry(resource.uri.clone()).or_insert(resource);
                 }
@@ -94,7 +95,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
         let end = entries.last().filter(|_| has_more);
         let next = end.map(|end| encode::<RegisteredResource>(&end.uri));
         let mut hint = resources.cache;
-        // The author's function knows who asks.
+        // The template's function gets the caller, so that its list may depend on the caller.
         hint.scope = CacheScope::Private;
         Ok(Body::of(RegisteredResource::page(entries, next, hint)))
     });
@@ -104,8 +105,8 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     }))
 }
 
-/// The id of the feature after which the page begins, by the cursor. Most requests have none, and nothing else in their params is
-/// looked at.
+/// The id of the feature after which the page begins, decoded from the cursor. Most requests have no cursor, and then the rest
+/// of their params is not read.
 fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
     let params = call.params;
     if params.raw.is_object() && !params.has_cursor {
@@ -115,8 +116,8 @@ fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
     params.cursor.as_ref().map(decode::<T>).transpose()
 }
 
-/// The features that the caller's list does not show, of those that the page after `last` would have. Callers for whom they are the
-/// same get the same page, and most servers have few kinds of callers.
+/// The positions of the features that are hidden from the caller, among those that the page after `last` would have. Callers
+/// with the same hidden features share a page, and most servers have few kinds of callers.
 fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
     let registry = T::registry(call.features);
     if !registry.is_restricted_for(&call.cx) {
@@ -128,7 +129,7 @@ fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
         if !feature.is_listed(&call.cx) {
             hidden.push(place);
         } else if seen == call.features.page_size {
-            // It begins the next page, of which this one has to know that there is one.
+            // It begins the next page; this page needs to know only that there is one.
             break;
         } else {
             seen += 1;
@@ -159,7 +160,7 @@ fn encode_page<T: Registered>(features: &Features, key: &PageKey) -> Result<Box<
     Ok(into_text(out)?)
 }
 
-/// The cursor after `last`. It begins with the method: a cursor of one list means nothing in another.
+/// The cursor after `last`. It begins with the method, so that a cursor of one list is invalid for another.
 fn encode<T: Registered>(last: &str) -> Cursor {
     let text = format!("{} {last}", T::LIST_METHOD);
     Cursor::from(BASE64_URL_SAFE_NO_PAD.encode(text))
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn r5_a_cursor_from_elsewhere_is_refused() {
-        // The last is one of another list.
+        // The last cursor is of another list.
         for cursor in ["", "dG9vbHM", "%%%", "cHJvbXB0cy9saXN0IGFkZA"] {
             assert!(
                 decode::<RegisteredTool>(&Cursor::from(cursor)).is_err(),

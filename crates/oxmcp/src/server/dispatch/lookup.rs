@@ -1,4 +1,4 @@
-//! Lookup of the tool, prompt, resource or completer that a request names, as far as the caller sees it.
+//! Lookup of the tool, prompt, resource or completer that a request names, limited to those visible to the caller.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
         return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
     }
     if let Some(fault) = doubled_name(arguments) {
-        // The feature would refuse it too, but later than the state of the request is opened, which is bound to them.
+        // The feature would refuse such arguments too, but only after the request's state, which is bound to them, was opened.
         return feature.refuse(&fault).map(Served::Ready);
     }
     let request = RoundRequest::new(T::METHOD, &name, arguments);
@@ -58,12 +58,12 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     ask::serve(call, request, mode, begin).map(Served::Pending)
 }
 
-/// Keeps what the client says of the task that a tool is to run as. Without the capability nobody asks for one, and the member means
-/// nothing.
+/// Stores the client's task metadata for a tool that is to run as a task. Clients do not ask for tasks without the capability,
+/// and the member has no meaning then.
 /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#tool-level-negotiation).
 ///
 /// # Errors
-/// Where the tool cannot be a task.
+/// If the tool cannot be a task.
 fn take_task(call: &Call<'_>, tool: &str, can_be_task: bool) -> Result<()> {
     let Some(asked) = call.params.first_member("task").filter(|it| !it.is_null()) else {
         return Ok(());
@@ -80,7 +80,7 @@ fn take_task(call: &Call<'_>, tool: &str, can_be_task: bool) -> Result<()> {
             format!("the tool {name} cannot run as a task: call it without `task`"),
         ));
     }
-    // Middleware that makes the request again has said it already.
+    // It is set already if middleware has made the request again.
     let _ = call.cx.parts().task.set(task);
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
     let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
         (resource.reader(), Vec::new())
     } else if features.resources.contains(&uri) {
-        // It is not for this caller, nor is it by way of a template that its URI fits.
+        // The caller does not see the resource, which is then not served by a matching template either.
         return Err(Error::resource_not_found(&uri));
     } else {
         let found = features.routes.find(&uri, &call.cx);
@@ -154,7 +154,7 @@ pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
     ))
 }
 
-/// The completer of an argument of the feature of that id. `None` where the argument has none.
+/// The completer of an argument of the feature of that id. `None` if the argument has none.
 fn find_completer<T: Registered + Completes>(
     call: &Call<'_>,
     id: &str,

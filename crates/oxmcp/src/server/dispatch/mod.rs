@@ -1,18 +1,18 @@
-//! Dispatch: from a request to the handler that serves it.
+//! Dispatch of requests to the handlers that serve them.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `role.rs` | the server at its end of one connection |
-//! | `requests.rs` | the way of a request, and what a notification changes |
-//! | `identity.rs` | the client behind a message; a second `initialize` is refused here |
-//! | `client_bounds.rs` | the bound on what is kept of what a client says of itself |
-//! | `call.rs` | a request on its way to the method that serves it |
+//! | `requests.rs` | dispatch of requests, and the effects of notifications |
+//! | `identity.rs` | the client that sent a message; a second `initialize` is refused here |
+//! | `client_bounds.rs` | the bound on the client's description of itself that is kept |
+//! | `call.rs` | a request, as the function of its method gets it |
 //! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
-//! | `scopes.rs` | the scopes of access tokens that a request needs, by what it names |
-//! | `lists.rs` | lists of features, a page at a time |
-//! | `replay.rs` | a call of a tool that is made again without its client |
-//! | `session_hook.rs` | a function of the author that takes a session |
-//! | `recent.rs` | a cache for clients that say the same again and again |
+//! | `scopes.rs` | the access token scopes that a request needs, by the features that it names |
+//! | `lists.rs` | lists of features, in pages |
+//! | `replay.rs` | a tool call that is made again without its client |
+//! | `session_hook.rs` | a function of the server's author that takes a session |
+//! | `recent.rs` | a cache of recent values, for clients that repeat their identity in each request |
 //!
 //! The table of the methods is `../methods.rs`.
 

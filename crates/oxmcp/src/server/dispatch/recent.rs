@@ -1,6 +1,6 @@
-//! Cache of a few recent values by key, for clients that say the same of themselves in each request.
+//! Cache of a few recent values by key, for clients that send the same identity in each request.
 //!
-//! It is below both the features, which keep what they answered to `initialize`, and the identification of modern clients.
+//! It is used by both the features, which cache their answers to `initialize`, and the identification of modern clients.
 
 use std::{fmt, sync::Arc};
 
@@ -8,16 +8,16 @@ use arc_swap::ArcSwap;
 
 use crate::error::Result;
 
-/// More entries are not kept: finding one among many costs as much as working it out anew.
+/// The maximum number of entries: a search among more would cost as much as computing the value anew.
 pub(crate) const MAX_ENTRIES: usize = 16;
-/// Longer keys are not kept.
+/// The maximum length of a key; longer keys are not cached.
 pub(crate) const MAX_KEY_BYTES: usize = 4 << 10;
 
-/// The newest entries, the newest first. Reading takes no lock.
+/// The most recent entries, the newest first. Reading takes no lock.
 pub(crate) struct RecentCache<K, V>(ArcSwap<Vec<Arc<(K, V)>>>);
 
 impl<K, V: Clone> RecentCache<K, V> {
-    /// The value of the key that `is_key` recognises, whose length is `bytes`. Where there is none, `make` makes both.
+    /// The value of the key that `is_key` recognises, whose length is `bytes`. If there is none, `make` makes key and value.
     ///
     /// # Errors
     /// Those of `make`.
@@ -36,7 +36,7 @@ impl<K, V: Clone> RecentCache<K, V> {
             let mut newer = Vec::with_capacity(MAX_ENTRIES);
             newer.push(Arc::new((key, value.clone())));
             newer.extend(entries.iter().take(MAX_ENTRIES - 1).cloned());
-            // An entry that another thread adds at the same time may be lost; it is worked out once more then.
+            // An entry that another thread adds at the same time may be lost; its value is computed once more then.
             self.0.store(Arc::new(newer));
         }
         Ok(value)

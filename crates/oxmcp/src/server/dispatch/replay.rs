@@ -1,4 +1,4 @@
-//! Replay of a call: a tool is called again, by the server itself, with what is stored of the client's call.
+//! Replay of a call: the server itself calls a tool again, with the stored data of the client's call.
 
 use std::sync::Arc;
 
@@ -29,24 +29,24 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// What else a call needs to be made again.
+/// The data that a call needs to be made again, in addition to [`StoredCall`].
 pub(crate) struct Replay<'a> {
     pub(crate) tool: &'a str,
     pub(crate) revision: Revision,
-    /// The name of the principal whose call it was.
+    /// The name of the principal that made the call.
     pub(crate) owner: Option<&'a str>,
     /// The extension that the tool must still have.
     pub(crate) extension: &'a str,
-    /// Takes over what the handler says and asks, from the start.
+    /// Takes over the handler's messages and questions, from the start.
     pub(crate) work: Arc<dyn DetachedWork>,
 }
 
 impl StoredCall {
-    /// Calls the tool again, with its layers and without the middleware. It may see things otherwise than its client saw them,
-    /// so whether that sees the tool is not asked again.
+    /// Calls the tool again, with its layers and without the middleware. The new context may differ from the one in which the
+    /// client saw the tool, so visibility is not checked again.
     ///
     /// # Errors
-    /// Where the tool is gone or has lost the extension, and where what is stored cannot be read.
+    /// If the tool was removed or has lost the extension, and if the stored data cannot be read.
     pub(crate) fn replay(
         &self,
         server: &Server,
@@ -65,7 +65,7 @@ impl StoredCall {
             principal: replay.owner.map(Principal::new),
             ..Caller::default()
         };
-        // Nothing drives the connection: what the handler sends goes to `work`, or nowhere.
+        // The connection has no driver: the handler's messages go to `work`, or are dropped.
         let role = ServerRole::new(server.clone());
         let connection = Connection::of(role, Arc::clone(&features.limits), caller);
         let peer = Peer {

@@ -1,4 +1,4 @@
-//! Dispatch of a request: identity of its client, context, middleware, method.
+//! Dispatch of a request: the identity of its client, its context, the middleware, and its method.
 
 use std::{any::Any, sync::Arc};
 
@@ -59,7 +59,8 @@ impl Role for ServerRole {
         let mut context = match self.context(&features, connection, (&id, method), params) {
             Ok(context) => context,
             Err(error) => {
-                // Only a request that names a revision is refused for it, and its client knows the modern errors.
+                // Only a request that names a revision is refused because of its revision, and its client knows the modern
+                // errors.
                 let peer = match error.code() {
                     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::unknown_modern(),
                     _ => Peer::unknown(),
@@ -133,7 +134,7 @@ impl Role for ServerRole {
         };
         let features = self.server().features();
         if request.is_notification() {
-            // What it changes was changed when it arrived; only extensions have handlers for it.
+            // Its effects were applied when it arrived; only extensions have handlers for it.
             let params = request.raw_params().map_or(Text::EMPTY, Text::from);
             let job = features
                 .extensions
@@ -188,10 +189,10 @@ impl Role for ServerRole {
 }
 
 impl ServerRole {
-    /// The context of a request, by which its handler, and what decides who sees what, know its client.
+    /// The context of a request, by which its handler and the visibility checks know its client.
     ///
     /// # Errors
-    /// Where nothing is served for it, since it is not known by which revision.
+    /// If the request cannot be served, since its params are not valid or its revision is not known.
     pub(super) fn context(
         &self,
         features: &Features,
@@ -238,7 +239,7 @@ impl ServerRole {
         }
     }
 
-    /// The work of a request that passes the middleware, at whose end is [`Role::handle`].
+    /// The work of a request that passes through the middleware, at whose end [`Role::handle`] is called.
     fn through_middleware(
         &self,
         next: Next,
@@ -246,7 +247,7 @@ impl ServerRole {
         method: &str,
         params: &RequestParams<'_>,
     ) -> Work {
-        // What a client sends next relies on the session that it opens, or on the level that it sets.
+        // The client's next messages rely on the session that it opens, or on the level that it sets.
         let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
         let hold = settles.then(|| cx.parts().connection.hold());
         let request = Request::incoming(cx, method, Some(params.raw));
@@ -261,7 +262,7 @@ impl ServerRole {
         }
     }
 
-    /// Answers a request whose handler is not called.
+    /// Answers a request with an error, without calling its handler.
     fn refuse(&self, context: &ContextParts, error: Error) {
         self.set_refused(&error);
         respond_inline(context, Err(error));
@@ -317,7 +318,7 @@ mod tests {
         context
     }
 
-    /// All that was said.
+    /// All bytes that were sent so far.
     fn said(connection: &Connection) -> String {
         let mut said = Vec::new();
         connection.outbox.try_take(&mut said);

@@ -1,6 +1,6 @@
 //! [`ServerRole`]: the server's side of one connection.
 //!
-//! It is what [`Connection::role`] gives on this side; the client is a [`Peer`](crate::session::connection::Peer).
+//! [`Connection::role`] returns it on this side; the client is a [`Peer`](crate::session::connection::Peer).
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,11 +21,11 @@ use crate::{
     transport::Transport,
 };
 
-/// A server at its end of one connection.
+/// The server's side of one connection.
 pub(crate) struct ServerRole {
     server: Server,
     legacy_session: LegacySession,
-    /// The subscriptions of modern requests.
+    /// The subscriptions of modern clients, made by `subscriptions/listen`.
     pub(in crate::server) listens: Arc<Listens>,
     scope: Scope,
     /// The code with which a request was refused before its handler was called.
@@ -37,26 +37,26 @@ pub(crate) struct ServerRole {
     pub(in crate::server) watched: WatchedResources,
     /// The changes that the session is to be notified of.
     pub(in crate::server) due: DueTopics,
-    /// How much is watched over the connection.
+    /// The quota of the resources that are watched over the connection.
     quota: OnceLock<Arc<Quota>>,
-    /// The notifications of extensions to the session, which go out in order.
+    /// The notifications of extensions to the session, which are sent in order.
     published: OnceLock<Arc<NotificationQueue>>,
     /// The server's name and version as JSON.
     pub(super) info_json: Arc<str>,
 }
 
-/// What a connection is for.
+/// The clients and requests that a connection serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// Clients of every revision.
     All,
-    /// The session of a client of a legacy revision, as over a transport that later ones do not have.
+    /// The session of a client of a legacy revision, over a transport that later revisions do not have.
     #[cfg(feature = "http-server")]
     Legacy,
-    /// The session of a client that is sent answers, and nothing else: no question would reach it.
+    /// The session of a client that is sent answers only: no question would reach it.
     #[cfg(feature = "http-server")]
     AnswersOnly,
-    /// One request, which has a connection of its own.
+    /// One request, which has its own connection.
     #[cfg(feature = "http-server")]
     Request,
 }
@@ -84,7 +84,7 @@ impl ServerRole {
         Self::with(server, Arc::default(), Scope::All, None)
     }
 
-    /// For the peer of a transport.
+    /// Creates the role for the peer of a transport.
     pub(crate) fn over(transport: &impl Transport, server: Server) -> Arc<Self> {
         #[cfg(feature = "http-server")]
         if transport.is_legacy() {
@@ -95,34 +95,34 @@ impl ServerRole {
         Self::new(server)
     }
 
-    /// For a client that speaks no modern revision, whatever it says.
+    /// Creates the role for a client that is served by legacy revisions only, whatever revision it requests.
     #[cfg(feature = "http-server")]
     fn legacy(server: Server) -> Arc<Self> {
         Self::with(server, Arc::default(), Scope::Legacy, None)
     }
 
-    /// For a session whose client is sent answers, and nothing else.
+    /// Creates the role for a session whose client is sent answers only.
     #[cfg(feature = "http-server")]
     pub(crate) fn answers_only(server: Server) -> Arc<Self> {
         Self::with(server, Arc::default(), Scope::AnswersOnly, None)
     }
 
-    /// For one request of a legacy client that has no session: nothing is known of it but its revision, if that.
+    /// Creates the role for one request of a legacy client without a session, of which at most the revision is known.
     #[cfg(feature = "http-server")]
     pub(crate) fn sessionless(server: Server, revision: Option<Revision>) -> Arc<Self> {
         let role = Self::with(server, Arc::default(), Scope::Request, None);
         if let Some(revision) = revision {
-            // It is new, so that nothing else has opened it.
+            // The role is new, so that the session cannot be open yet.
             let _ = role.legacy_session.open(Negotiated::unknown(revision));
             role.legacy_session.set_initialized();
         }
         role
     }
 
-    /// Opens the session, as this client can be served.
+    /// Opens the session with the negotiated client; a client that is sent answers only is kept without its capabilities.
     ///
     /// # Errors
-    /// Where it is open already.
+    /// If it is open already.
     pub(in crate::server) fn open_session(&self, negotiated: Arc<Negotiated>) -> Result<()> {
         #[cfg(feature = "http-server")]
         if self.scope == Scope::AnswersOnly {
@@ -131,8 +131,9 @@ impl ServerRole {
         self.legacy_session.open(negotiated)
     }
 
-    /// For one modern request, which has a connection of its own. Nothing of it stays but its subscription, for as long as
-    /// it is open. `deferred` is the error of the request if its caller sees what it names.
+    /// Creates the role for one modern request, which has its own connection. Only its subscription outlives the dispatch, for
+    /// as long as it is open. `deferred` is the error that the request is answered with if its caller sees the feature that it
+    /// names.
     #[cfg(feature = "http-server")]
     pub(crate) fn stateless(server: Server, deferred: Option<Error>) -> Arc<Self> {
         let listens = Arc::clone(server.listens());
@@ -180,13 +181,13 @@ impl ServerRole {
         served
     }
 
-    /// Whether messages come past the endpoints, by a transport whose POSTs somebody else takes.
+    /// Whether messages bypass the endpoints, over a transport whose POSTs the user's own code receives.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(super) fn is_posted_by_hand(&self, connection: &Connection) -> bool {
         self.scope.is_legacy() && connection.caller().request.is_none()
     }
 
-    /// The bound on the subscriptions of which this one is.
+    /// The maximum number of subscriptions that share this role's [`Listens`].
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.scope.is_request() {
             limits.http.max_streams
@@ -205,7 +206,7 @@ impl ServerRole {
     }
 
     /// Those of the changed topics that the session is notified of: lists that were announced to it, and resources that it
-    /// watches and sees. None before the session is initialized.
+    /// watches and sees. Empty before the session is initialized.
     pub(in crate::server) fn topics(
         &self,
         connection: &Arc<Connection>,
@@ -244,21 +245,21 @@ impl ServerRole {
         self.refused.get().copied()
     }
 
-    /// Notes that a request was refused. The first code counts: there is one request where it matters.
+    /// Records that a request was refused. The first code counts: roles that are asked for the code serve one request.
     pub(super) fn set_refused(&self, error: &Error) {
         let _ = self.refused.set(error.code());
     }
 
-    /// Refuses a request in which the transport found a fault that the caller may know of only if it sees what the request
-    /// names, which is known here.
+    /// Refuses a request in which the transport found a fault that its caller may learn of only if it sees the feature that the
+    /// request names, which is known here.
     ///
     /// # Errors
-    /// The fault.
+    /// The fault of the request, if there is one.
     pub(in crate::server) fn check_deferred(&self) -> Result<()> {
         let Some(fault) = &self.deferred else {
             return Ok(());
         };
-        // Set here, since middleware may stand between this and the answer.
+        // The code is recorded here, since middleware may change the error before it is sent.
         self.set_refused(fault);
         Err(fault.copy())
     }

@@ -1,4 +1,4 @@
-//! Scopes that a request needs, by what it names, as far as its caller sees that.
+//! Access token scopes that a request needs, by the features that it names and its caller sees.
 
 use std::{cell::OnceCell, sync::Arc};
 
@@ -20,9 +20,9 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The scopes that a message needs which comes from this principal. It is read as its dispatch reads it, and its caller sees the
-/// same: `connection` is the one that it arrives on, or one like it, and `None` where it is of no session that there is. Params
-/// that do not fit need none, since nothing is served for them.
+/// The scopes that a message of this principal needs. The message is read as its dispatch reads it, and its caller sees the
+/// same features: `connection` is the connection that it arrives on, or an equivalent one, and `None` if its session does not
+/// exist. Params that do not fit need no scopes, since such requests are not served.
 pub(crate) fn needed_scopes(
     features: &Features,
     principal: Option<&Principal>,
@@ -69,8 +69,7 @@ pub(crate) fn needed_scopes(
 }
 
 impl ServerRole {
-    /// Refuses a request that needs scopes, where messages reach the server past its endpoints: nobody has held them against a
-    /// token.
+    /// Refuses a request that needs scopes, if messages bypass the endpoints: its scopes have not been checked against a token.
     ///
     /// # Errors
     /// The refusal.
@@ -95,8 +94,8 @@ impl ServerRole {
         )))
     }
 
-    /// Refuses a request over HTTP whose params a middleware has replaced, where the new ones need scopes that the old ones did
-    /// not, and that its token does not permit: only what had come was held against the token.
+    /// Refuses a request over HTTP whose params a middleware has replaced, if the new params need scopes that the original ones
+    /// did not, and that its token does not permit: only the original params were checked against the token.
     ///
     /// # Errors
     /// The refusal.
@@ -122,15 +121,15 @@ impl ServerRole {
     }
 }
 
-/// The scopes of tools, for what outlives their calls.
+/// The scopes of tools, for tasks and other data that outlive their calls.
 impl RequestContext {
-    /// The scopes that a tool needs. None where the caller was not held against a token.
+    /// The scopes that a tool needs. Empty if the caller was not checked against a token.
     pub(crate) fn scopes_of_tool(&self, tool: &str) -> ScopeSet {
         let permitted = self.permitted_tool_scopes(|name| name == tool);
         permitted.into_iter().next().unwrap_or_default()
     }
 
-    /// The scopes that some tools need, as far as the caller's token permits them; each once.
+    /// The scopes that some tools need, if the caller's token permits them; each set once.
     pub(crate) fn permitted_tool_scopes(&self, is_meant: impl Fn(&str) -> bool) -> Vec<ScopeSet> {
         let mut all: Vec<ScopeSet> = Vec::new();
         let (Some(principal), Ok(server)) = (self.principal(), self.server()) else {
@@ -149,9 +148,9 @@ impl RequestContext {
 
 /// The caller of a message, as far as it is known before the message is served.
 enum Caller {
-    /// The message is of no session that there is, and is not served.
+    /// The session of the message does not exist, so that the message is not served.
     Unserved,
-    /// The message may be served once its session is open: what opens that has not been read yet.
+    /// The message may be served once its session is open; the message that opens it has not been read yet.
     Unknown,
     Known(RequestContext),
 }
@@ -161,12 +160,12 @@ struct Named<'a> {
     features: &'a Features,
     principal: Option<&'a Principal>,
     find_caller: &'a dyn Fn() -> Caller,
-    /// Found once for all that the message names.
+    /// The caller, which is found once for all features that the message names.
     caller: OnceCell<Caller>,
 }
 
 impl<'a> Named<'a> {
-    /// Those that a caller sees who is known.
+    /// The features that a known caller sees.
     fn by(features: &'a Features, cx: &'a RequestContext) -> Self {
         Self {
             features,
@@ -197,7 +196,8 @@ impl<'a> Named<'a> {
                 let params: Option<ListenParams> = params.raw.parse().ok();
                 let uris = params.map(|params| params.notifications.resource_subscriptions);
                 let uris = uris.unwrap_or_default();
-                // Each is matched with the templates. More than a client may watch are refused when they are served.
+                // Each URI is matched with the templates. A request for more URIs than a client may watch is refused when it is
+                // served.
                 let needs_some =
                     features.resources.needs_scopes() || features.templates.needs_scopes();
                 if !needs_some || uris.len() > features.limits.max_watched_uris {
@@ -210,7 +210,7 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Those of the resource, or else of the template that serves it.
+    /// The scopes of the resource, or otherwise of the template that serves it.
     fn of_resource(&self, uri: &str) -> ScopeSet {
         if let Some(resource) = self.features.resources.get_any(uri) {
             return self.of(Some(resource));
@@ -223,16 +223,16 @@ impl<'a> Named<'a> {
         template.map_or_else(ScopeSet::new, |template| template.access().scopes.clone())
     }
 
-    /// What the caller does not see needs nothing: it is answered as if it did not exist, and the scopes of what does not exist
-    /// would tell that it does.
+    /// The scopes of a feature. A feature that the caller does not see needs none: it is answered as if it did not exist, and a
+    /// demand for its scopes would reveal that it does.
     fn of<T: Feature>(&self, feature: Option<&Arc<T>>) -> ScopeSet {
         let needed = feature.filter(|it| !it.access().scopes.is_empty());
         let seen = needed.filter(|it| self.is_seen::<T>(it));
         seen.map_or_else(ScopeSet::new, |it| it.access().scopes.clone())
     }
 
-    /// A visibility function that panics hides: dispatch calls it again, and fails. A caller who is not known yet counts as one
-    /// who sees the feature, since it may when the message is served.
+    /// Whether the caller sees a feature. A visibility function that panics hides it: dispatch calls the function again, and
+    /// fails. A caller who is not known yet counts as one who sees the feature, since it may see it when the message is served.
     fn is_seen<T: Feature>(&self, feature: &T) -> bool {
         let access = feature.access();
         if self.principal.is_some_and(|it| it.hides(&access.scopes)) {

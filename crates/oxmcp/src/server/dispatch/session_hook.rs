@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct SessionHook(Arc<ErasedHook>);
 
-/// It takes the connection, of which a session is made above this.
+/// The function takes the connection; a layer above makes a session of it.
 type ErasedHook = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
 
 impl SessionHook {

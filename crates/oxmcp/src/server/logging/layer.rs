@@ -28,12 +28,12 @@ use super::message::{Admitted, Audience};
 use crate::session::{connection::RequestContext, trace::span};
 
 thread_local! {
-    /// Whether this thread is about to send an event: what happens on the way is not sent.
+    /// Whether this thread is sending an event: events that are emitted meanwhile are not sent.
     static SENDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// An event is being sent on this thread, until this is dropped: values that panic while they are shown are no reason to
-/// stay silent from then on.
+/// Guard that marks this thread as sending an event until it is dropped: it is also reset if a value panics while it is
+/// formatted, so that later events are sent.
 struct Sending;
 
 impl Sending {
@@ -56,24 +56,24 @@ pub struct LogLayer {
     logger: Option<String>,
 }
 
-/// A layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request is
-/// being served where it happens. (With the Cargo feature `tracing-subscriber`.)
+/// Returns a layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request
+/// is being served when it happens. (With the Cargo feature `tracing-subscriber`.)
 ///
-/// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg`
-/// and its fields (as `message`, where a field is called `msg`); `logger` is the event's target; `trace` becomes
-/// [`LoggingLevel::Debug`], and `warn` becomes `Warning`. A field `level` with the name of a level of the protocol takes the place of
-/// the event's, and a field `logger` that of its target: `tracing` has no `notice`, `critical`, `alert` and `emergency`. As with
-/// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging),
-/// the client must want messages of the level, and the rate is limited. Logging never waits: while the client is
-/// slow, events are dropped and counted. Events of this crate itself are not sent. As progress, what is sent does not pass
-/// through middleware.
+/// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg` and its
+/// fields (as `message`, if a field is called `msg`); `logger` is the event's target; `trace` becomes [`LoggingLevel::Debug`],
+/// and `warn` becomes `Warning`. A field `level` with the name of a protocol level overrides the event's level, and a field
+/// `logger` its target: `tracing` has no `notice`, `critical`, `alert` and `emergency`. As with
+/// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging), the
+/// client must want messages of the level, and the rate is limited. Logging never waits: while the client is slow, events are
+/// dropped and counted. Events of this crate itself are not sent. Like progress notifications, the messages do not pass through
+/// middleware.
 ///
-/// Requests are known by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them pass. Work
-/// that a handler spawns belongs to the request if it is
+/// Requests are identified by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them
+/// pass. Work that a handler spawns belongs to the request if it is
 /// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span); after the answer it is
 /// sent to legacy clients only, whose sessions take messages at all times.
 ///
-/// All that is logged while a request is served can reach its client, by libraries too: use a filter of the layer's own.
+/// All events while a request is served can reach its client, those of libraries too: use a filter for this layer.
 ///
 /// ```
 /// use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt};
@@ -90,7 +90,7 @@ pub fn layer() -> LogLayer {
 }
 
 impl LogLayer {
-    /// The `logger` of all messages, in place of the targets of the events.
+    /// Sets the `logger` of all messages, in place of the targets of the events.
     #[must_use]
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         self.logger = Some(name.into());
@@ -176,7 +176,7 @@ impl fmt::Debug for LogLayer {
     }
 }
 
-/// The level of the protocol that stands for one of `tracing`.
+/// The protocol level for a level of `tracing`.
 fn level_of(level: &Level) -> LoggingLevel {
     match *level {
         Level::ERROR => LoggingLevel::Error,
@@ -190,7 +190,7 @@ fn level_of(level: &Level) -> LoggingLevel {
 fn data_of(event: &Event<'_>) -> JsonObject {
     let mut record = Record::default();
     event.record(&mut record);
-    // A field of the event's own keeps its name.
+    // If the event has a field `msg`, that field keeps its name.
     let name = if record.fields.contains_key("msg") {
         "message"
     } else {
@@ -201,7 +201,7 @@ fn data_of(event: &Event<'_>) -> JsonObject {
     record.fields
 }
 
-/// The level of an event: that of its field `level`, where it names one of the protocol's.
+/// The level of an event: that of its field `level`, if it names a protocol level, or else the event's own.
 fn level_in(event: &Event<'_>) -> LoggingLevel {
     let metadata = event.metadata();
     let level = metadata.fields().field("level").and_then(|level| {
@@ -231,7 +231,7 @@ impl Visit for Named {
     }
 }
 
-/// The level of this name. `tracing` has no `notice`, `critical`, `alert` and `emergency`.
+/// The protocol level of this name. `tracing` has no `notice`, `critical`, `alert` and `emergency`.
 fn level_named(name: &str) -> Option<LoggingLevel> {
     let name: StrDeserializer<'_, NoLevel> = name.into_deserializer();
     LoggingLevel::deserialize(name).ok()
@@ -281,7 +281,7 @@ impl Visit for Record {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // What is no number cannot be said in JSON.
+        // JSON has no NaN and no infinities.
         match Value::from(value) {
             Value::Null => self.set(field, value.to_string()),
             number => self.set(field, number),

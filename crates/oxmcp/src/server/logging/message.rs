@@ -1,4 +1,4 @@
-//! Log message of a handler to the client of its request.
+//! Log message of a handler to its request's client.
 
 use std::{
     future::{self, Future, IntoFuture},
@@ -15,21 +15,22 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// A log message that is about to be sent; made by [`RequestContext::log`]. Await it.
+/// A log message that is about to be sent; made by [`RequestContext::log`]. Await it to send the message.
 #[must_use = "a message is sent when this is awaited"]
 pub struct Log<'a> {
     context: &'a RequestContext,
-    /// `None` where it is not sent.
+    /// `None` if no message is to be sent.
     message: Option<(Audience, LoggingMessageParams)>,
 }
 
 impl RequestContext {
-    /// Logs a message to the client: any JSON, most often a text or an object. Name the logger, then await it.
+    /// Logs a message to the client: any JSON value, most often a text or an object. Set the logger, then await the message.
     ///
-    /// It is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants to hear messages
-    /// of this level; it costs little if not. It waits while the caller reads slower than this writes. Beyond
-    /// [`LogOptions::rate`](crate::server::logging::LogOptions::rate) messages are dropped and counted. What is logged before the handler
-    /// returns is sent before its answer, and what is logged later is dropped. Do not log secrets, nor personal data.
+    /// The message is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants messages of
+    /// this level; otherwise the call costs little. It waits while the caller reads more slowly than the handler writes. Beyond
+    /// [`LogOptions::rate`](crate::server::logging::LogOptions::rate) messages are dropped and counted. Messages that are
+    /// logged before the handler returns are sent before its answer, and later ones are dropped. Do not log secrets or personal
+    /// data.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -44,7 +45,7 @@ impl RequestContext {
     /// ```
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits, the message has not been sent.
+    /// Cancel safe: if the future is dropped while it waits, the message has not been sent.
     #[doc(alias = "notifications/message")]
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) -> Log<'_> {
         let audience = Audience::of(self);
@@ -68,7 +69,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether a message of this level would be sent, so that what is costly to find out is found out only then.
+    /// Whether a message of this level would be sent, so that a handler can avoid collecting costly data in vain.
     #[must_use]
     pub fn wants_log(&self, level: LoggingLevel) -> bool {
         Audience::of(self).is_some_and(|audience| audience.hears(level))
@@ -76,7 +77,7 @@ impl RequestContext {
 }
 
 impl Log<'_> {
-    /// The logger: a part of the server, by a name that is always the same.
+    /// Sets the logger: the name of a part of the server, which should not vary.
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         if let Some((_, message)) = &mut self.message {
             message.logger = Some(name.into());
@@ -111,26 +112,26 @@ async fn send(context: &RequestContext, audience: Audience, message: LoggingMess
 
 opaque_debug!(Log<'_>, |it| { message: it.message.as_ref().map(|(_, message)| message) });
 
-/// The session that log messages of a request go to, and the least level that it wants.
+/// The session that log messages of a request go to, and the least severe level that it wants.
 ///
-/// Nothing here may be an event of [`tracing`]: the layer uses it while other layers have not seen the event that it is about,
-/// and an event within another makes them forget which of both their filters let pass.
+/// This code must not emit events of [`tracing`]: the layer uses it before other layers have seen the current event, and a
+/// nested event resets the filter results that they have stored for the current one.
 pub(super) struct Audience {
     session: ServerSession,
     options: LogOptions,
     least: LoggingLevel,
 }
 
-/// A message that may be sent, after a notice of those that were dropped before.
+/// A message that may be sent, preceded by a notice of the messages that were dropped before.
 pub(super) struct Admitted {
     pub(super) messages: Vec<LoggingMessageParams>,
-    /// The messages that the notice is of.
+    /// The number of dropped messages in the notice.
     #[cfg(feature = "tracing-subscriber")]
     pub(super) dropped: u64,
 }
 
 impl Audience {
-    /// The audience of a request. `None` where nothing is sent.
+    /// The audience of a request. `None` if no messages are sent for it.
     pub(super) fn of(cx: &RequestContext) -> Option<Self> {
         let session = cx.server_session()?;
         if !cx.revision().is_modern() {
@@ -143,7 +144,7 @@ impl Audience {
         })
     }
 
-    /// The audience of the session that `initialize` opened. `None` where the server does not log.
+    /// The audience of the session that `initialize` opened. `None` if the server does not log.
     pub(super) fn of_session(session: ServerSession) -> Option<Self> {
         let options = declared(&session)?;
         let asked = session.role().log_filter().level();
@@ -158,7 +159,7 @@ impl Audience {
         level >= self.least
     }
 
-    /// Lets a message pass, or counts it as dropped.
+    /// Admits a message, or counts it as dropped.
     pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
         let dropped = self.filter().admit(&self.options)?;
         let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
@@ -188,7 +189,7 @@ impl Audience {
     }
 }
 
-/// The options of a server that has declared that it logs.
+/// The logging options of the server, if it has declared logging.
 fn declared(session: &ServerSession) -> Option<LogOptions> {
     session.role().server().features().logging.clone()
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{session::task::after, sync::Mutex};
 
-/// How a server logs to its clients; for [`Server::logging_with`](crate::Server::logging_with).
+/// The options of a server's logging to its clients; for [`Server::logging_with`](crate::Server::logging_with).
 ///
 /// ```
 /// use oxmcp::{Server, logging::LogOptions, protocol::LoggingLevel};
@@ -26,17 +26,17 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    /// How many messages are sent to a session in a second in the long run, and how many at once. Beyond that they
-    /// are dropped, and the next message comes with one that says how many. Default: 100, and 1000 at once. With 0 at
-    /// once there is no limit.
+    /// Sets how many messages per second are sent to a session in the long run, and how many at once. Messages beyond that are
+    /// dropped, and the next message is preceded by one with their number. Default: 100, and 1000 at once. With 0 at once there
+    /// is no limit.
     ///
-    /// The specification wants a limit: every message costs the client, and a loop that logs is soon written.
+    /// The specification requires a limit: every message costs the client, and a handler can easily log in a loop.
     #[must_use]
     pub fn rate(self, per_second: u32, at_once: u32) -> Self {
         self.every(Duration::from_secs(1) / per_second.max(1), at_once)
     }
 
-    /// The same as a time between two messages, which may be longer than a second.
+    /// Like [`rate`](Self::rate), with the time between two messages, which may be longer than a second.
     ///
     /// ```
     /// use oxmcp::logging::LogOptions;
@@ -52,15 +52,15 @@ impl LogOptions {
         self
     }
 
-    /// The logger of messages that name none. Default: none.
+    /// Sets the logger of messages that name none. Default: none.
     #[must_use]
     pub fn logger(mut self, name: impl Into<Arc<str>>) -> Self {
         self.logger = Some(name.into());
         self
     }
 
-    /// The least level of the messages to a legacy client that has set none, which is up to the
-    /// server. Default: [`LoggingLevel::Info`]. A modern client that sets none gets none.
+    /// Sets the least severe level of the messages to a legacy client that has set no level; the specification leaves it to the
+    /// server. Default: [`LoggingLevel::Info`]. A modern client that sets no level gets no messages.
     #[must_use]
     pub fn default_level(mut self, level: LoggingLevel) -> Self {
         self.default_level = level;
@@ -87,8 +87,8 @@ pub(crate) struct LogFilter(Mutex<State>);
 struct State {
     /// The level that the client has set with `logging/setLevel`.
     level: Option<LoggingLevel>,
-    /// The time at which all messages so far would have been sent at the steady rate. Where that is too far ahead, a message
-    /// is dropped: it is a token bucket without a timer.
+    /// The time at which all messages so far would have been sent at the steady rate. If it is too far ahead, a message is
+    /// dropped: this is a token bucket without a timer.
     paid_until: Option<Instant>,
     dropped: u64,
 }
@@ -102,7 +102,7 @@ impl LogFilter {
         self.0.lock().level
     }
 
-    /// Lets one message pass, or counts it as dropped. Returns how many were dropped since the last that has passed.
+    /// Admits one message, or counts it as dropped. Returns how many were dropped since the last admitted message.
     pub(super) fn admit(&self, options: &LogOptions) -> Option<u64> {
         let mut state = self.0.lock();
         if options.burst == 0 {
@@ -119,7 +119,7 @@ impl LogFilter {
         Some(mem::take(&mut state.dropped))
     }
 
-    /// Counts messages that were dropped for another reason.
+    /// Counts messages that were dropped for other reasons than the rate.
     #[cfg(feature = "tracing-subscriber")]
     pub(super) fn drop(&self, messages: u64) {
         self.0.lock().dropped += messages;

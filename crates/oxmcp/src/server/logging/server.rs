@@ -19,8 +19,8 @@ impl Server {
     /// Declares that this server logs to its clients: without it, [`RequestContext::log`](crate::RequestContext::log)
     /// sends nothing.
     ///
-    /// It has to be said because it cannot be derived: it cannot be seen from outside whether a handler logs, and the
-    /// specification allows messages only to servers that have declared them.
+    /// It must be declared, since the server cannot tell from outside whether a handler logs, and the specification allows log
+    /// messages only from servers that have declared them.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -39,7 +39,7 @@ impl Server {
         self.logging_with(LogOptions::default())
     }
 
-    /// The same as [`logging`](Self::logging), with settings.
+    /// Like [`logging`](Self::logging), with options.
     #[must_use]
     pub fn logging_with(self, options: LogOptions) -> Self {
         self.with(|features| features.logging = Some(options))
@@ -50,7 +50,7 @@ impl ServerSession {
     /// Logs a message to the client outside any request (2025-11-25 and earlier). In a handler,
     /// [`RequestContext::log`](crate::RequestContext::log) does it in every revision.
     ///
-    /// As there, nothing is sent that the client does not want, and the rate is limited.
+    /// As there, messages are sent only if the client wants them, and the rate is limited.
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
     ///
     /// ```no_run
@@ -63,11 +63,11 @@ impl ServerSession {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] where no session was opened with `initialize`: modern clients take messages of their
-    /// requests only. Where the server has not declared [`logging`](crate::Server::logging). Where the session has ended.
+    /// [`Error::is_unsupported`] if no session was opened with `initialize`: modern clients take messages of their requests
+    /// only. Also if the server has not declared [`logging`](crate::Server::logging), and if the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room in the output buffer, nothing has been sent.
     pub async fn log(&self, message: LoggingMessageParams) -> Result<()> {
         if self.revision().is_none() {
             return Err(Error::unsupported(

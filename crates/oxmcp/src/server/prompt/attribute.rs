@@ -1,10 +1,11 @@
 //! Attribute `#[prompt]`.
 
-/// Makes a prompt of an async function: its name, its doc comment and its parameters are what clients are told.
+/// Makes a prompt of an async function: its name, its doc comment and its parameters become the prompt's description for
+/// clients.
 ///
-/// Beside the function stands `name::prompt()`, which makes the [`Prompt`](struct@crate::Prompt) for
-/// [`Server::prompt`](crate::Server::prompt). All else is as with [`tool`](macro@crate::tool); the arguments come as strings, so
-/// [`PromptInput`](crate::traits::PromptInput) says what their types may be.
+/// The macro adds `name::prompt()`, which makes the [`Prompt`](struct@crate::Prompt) for
+/// [`Server::prompt`](crate::Server::prompt). The rest is as with [`tool`](macro@crate::tool); the arguments come as strings,
+/// so [`PromptInput`](crate::traits::PromptInput) lists the types that they may have.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, protocol::PromptMessage};

@@ -22,26 +22,27 @@ use crate::{
     },
 };
 
-/// A prompt: what the user is told of it, and the function that makes its messages.
+/// A prompt: its definition for clients, and the function that makes its messages.
 ///
-/// [`new`](Self::new) infers the arguments from the type that the function takes; [`dynamic`](Self::dynamic) takes them
-/// as a list. What is wrong with a prompt is reported when it is added to a server with
+/// [`new`](Self::new) infers the arguments from the type that the function takes; [`dynamic`](Self::dynamic) takes them as a
+/// list. Mistakes in a prompt are reported when it is added to a server with
 /// [`Server::add_prompts`](crate::Server::add_prompts), or when the server begins to serve.
 ///
-/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// This is the type that a server is given. The prompt that a client reads in a list is the protocol type,
 /// [`protocol::Prompt`](crate::protocol::Prompt).
 /// See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#prompt).
 ///
 /// # Arguments
-/// On the wire every argument is a string; the function gets what its type says (see
-/// [`PromptInput`](crate::traits::PromptInput)). What is missing, is no number where one is wanted, or is none of the variants of an
-/// enum, fails the request with [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) and a text that says which
-/// argument is wrong and what would be right. An empty string stands for an argument that was left out, where the
-/// argument may be and no value of it is empty: many forms send what was not filled in like this. Arguments that the
-/// prompt does not know are ignored, as a client may know a newer or an older one; `#[serde(deny_unknown_fields)]`
-/// refuses them.
+/// On the wire every argument is a string; the function gets values of the types of its fields (see
+/// [`PromptInput`](crate::traits::PromptInput)). A request fails with
+/// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) if an argument is missing, is not a number where one is
+/// required, or is not a variant of an enum; the message says which argument is wrong and what is expected. An empty string
+/// stands for an argument that was left out, if the argument is optional and none of its values is empty: many forms send empty
+/// fields in this way. Arguments that the prompt does not know are ignored, as a client may know a newer or an older prompt;
+/// `#[serde(deny_unknown_fields)]` refuses them.
 ///
-/// Values of enums and booleans are completed while they are typed; [`complete`](Self::complete) has any other completed.
+/// Values of enums and booleans are completed while they are typed; [`complete`](Self::complete) adds completion to any other
+/// argument.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Prompt};
@@ -73,13 +74,13 @@ pub struct Prompt {
     pub(super) handler: ErasedHandler,
     pub(super) access: Access,
     pub(super) ask_mode: AskMode,
-    /// The first mistake.
+    /// The first mistake in the definition.
     pub(super) mistake: Option<Error>,
 }
 
 impl Prompt {
-    /// A prompt whose arguments are the fields of what the handler takes. The attribute [`#[oxmcp::prompt]`](macro@crate::prompt)
-    /// writes it, and the struct, for a free function.
+    /// A prompt whose arguments are the fields of the handler's input. The attribute [`#[oxmcp::prompt]`](macro@crate::prompt)
+    /// generates the prompt, and the struct, for a free function.
     pub fn new<Arguments, H>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -119,10 +120,10 @@ impl Prompt {
         prompt
     }
 
-    /// A prompt whose arguments are given as a list, and whose handler takes them as they come. For prompts that are known
-    /// only at run time: from a file, from another server.
+    /// A prompt whose arguments are given as a list, and whose handler takes them unparsed. For prompts that are known only at
+    /// run time: from a file, from another server.
     ///
-    /// That all arguments are there which are required has been checked.
+    /// The handler is called only if all required arguments are given.
     ///
     /// ```
     /// use oxmcp::{Prompt, protocol::PromptArgument};
@@ -176,7 +177,7 @@ impl Prompt {
         prompt
     }
 
-    /// Notes a missing name, and arguments of the same name.
+    /// Records a missing name, and arguments of the same name.
     fn check(&mut self) {
         if self.definition.name.is_empty() {
             self.note("a prompt needs a name");
@@ -191,7 +192,7 @@ impl Prompt {
         }
     }
 
-    /// Says more about an argument, which must exist, than the type of its field does.
+    /// Sets options of an argument, which must exist, that override those from the type of its field.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Prompt};
@@ -222,8 +223,8 @@ impl Prompt {
         self
     }
 
-    /// Has an argument, which must exist, completed while it is typed: by a list of strings, or by an async function of a
-    /// [`Completing`](crate::Completing). It takes the place of what was inferred from an enum or a boolean.
+    /// Sets the completer of an argument, which must exist: a list of strings, or an async function of a
+    /// [`Completing`](crate::Completing). It replaces the completer that was inferred from an enum or a boolean.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
@@ -259,7 +260,7 @@ impl Prompt {
         self
     }
 
-    /// The name that the prompt is got by.
+    /// The name by which clients get the prompt.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
@@ -279,8 +280,7 @@ options! {
     visible_to
 }
 
-/// Says more about an argument of a [`Prompt`] than its type can; see
-/// [`Prompt::argument`](crate::Prompt::argument).
+/// Options of an argument of a [`Prompt`] that its type cannot express; see [`Prompt::argument`](crate::Prompt::argument).
 #[derive(Debug, Default)]
 #[must_use = "options are returned from the closure that they were given to"]
 pub struct ArgumentOptions {
@@ -289,19 +289,19 @@ pub struct ArgumentOptions {
 }
 
 impl ArgumentOptions {
-    /// A name for people to read.
+    /// Sets the name that users read.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// What it means, for people to read.
+    /// Sets the description that users read.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Changes what was said so far.
+    /// Overwrites the title and the description of an argument with those that are set.
     fn apply(self, argument: &mut PromptArgument) {
         if let Some(title) = self.title {
             argument.title = Some(title);

@@ -1,4 +1,4 @@
-//! Prompt handler: the functions that can be one, and reading their arguments.
+//! Prompt handler: the functions that can be handlers, and reading their arguments.
 
 use std::{future::Future, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
     },
 };
 
-/// What a prompt takes: a struct whose fields are its arguments.
+/// The input of a prompt: a struct whose fields are the prompt's arguments.
 ///
-/// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. Doc comments become descriptions. All arguments come
-/// as strings, so each field is one of these, or an `Option` of it: a `String` or anything else that is one in JSON, a
+/// Derive both traits: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. Doc comments become descriptions. All arguments come
+/// as strings, so each field is one of these, or an `Option` of it: a `String` or another type that is a string in JSON, a
 /// number, a `bool`, an enum whose variants have no data, or a newtype of these.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot take `{Self}` as its input",
@@ -40,11 +40,11 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> PromptInput for T {}
     note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait PromptArguments: Sized + 'static {
-    /// The schema of the input, where there is one.
+    /// The schema of the input, if there is one.
     #[doc(hidden)]
     fn schema() -> Option<Schema>;
 
-    /// Reads the input. It has been validated.
+    /// Reads the input, which has been validated.
     #[doc(hidden)]
     fn read(context: RequestContext, json: &str) -> serde_json::Result<Self>;
 }
@@ -92,13 +92,13 @@ impl<Context: HandlerContext, Input: PromptInput> PromptArguments for (Context, 
 /// The arguments of a request, as they arrived.
 pub(super) type Given = OrderedMap<String>;
 
-/// The faults of the arguments of a call, a line for each.
+/// The faults of the arguments of a call, one per line.
 pub(super) type Faults = String;
 
-/// A call whose arguments have been read.
+/// The future of a call whose arguments have been read, or their faults.
 pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
 
-/// A handler without its type.
+/// A handler with its type erased.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> Begun + Send + Sync>;
 
 /// Erases the type of a handler that takes `fields`.

@@ -1,13 +1,13 @@
 //! Prompts: templates of conversations, for users to choose from.
 //! See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `definition.rs` | [`Prompt`], and the options of its arguments |
 //! | `handler.rs` | the functions that can be a handler, and their arguments |
-//! | `output.rs` | what a handler may return |
-//! | `registered.rs` | a prompt in a server's registry, which requests get |
-//! | `attribute.rs` | `#[prompt]`, which makes one of a function |
+//! | `output.rs` | the types that a handler may return |
+//! | `registered.rs` | a prompt in a server's registry |
+//! | `attribute.rs` | `#[prompt]`, which makes a prompt of a function |
 //! | `server.rs` | adding prompts to a server and removing them |
 
 pub(super) mod attribute;

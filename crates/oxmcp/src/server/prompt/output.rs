@@ -1,4 +1,4 @@
-//! Prompt output: what a handler may return, and the result that it becomes.
+//! Prompt output: the types that a handler may return, and the result that they become.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use oxmcp_protocol::{ContentBlock, GetPromptResult, PromptMessage};
 
 use crate::{error::Result, session::handler::traits::IntoError};
 
-/// What a prompt's handler may return.
+/// A type that a prompt's handler may return.
 ///
 /// - A string is one message of the user; so is a [`ContentBlock`] of any kind.
-/// - [`PromptMessage`]s are what they are: one, a `Vec`, or an array of them.
-/// - A [`GetPromptResult`] is the whole result. Without a description it gets that of the prompt, as all others do.
-/// - A [`Reply`](crate::Reply) of any of these, for a prompt that asks by itself.
+/// - [`PromptMessage`]s are returned unchanged: one, a `Vec`, or an array of them.
+/// - A [`GetPromptResult`] is the whole result. Without a description it gets that of the prompt, as the other types do.
+/// - A [`Reply`](crate::Reply) of any of these, for a prompt that returns its questions.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot return `{Self}`",
@@ -20,18 +20,18 @@ use crate::{error::Result, session::handler::traits::IntoError};
     note = "or a `Result` of these whose error is any `std::error::Error`"
 )]
 pub trait IntoPromptResult {
-    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
+    /// Whether the type can be a [`Reply`](crate::Reply), which holds questions instead of a result.
     #[doc(hidden)]
     const IS_REPLY: bool = false;
 
     /// The messages.
     ///
     /// # Errors
-    /// What the handler failed with.
+    /// The error of the handler.
     fn into_prompt_result(self) -> Result<GetPromptResult>;
 }
 
-/// Types that are one message of the user.
+/// Implements the trait for types that are one message of the user.
 macro_rules! texts {
     ($($text:ty)*) => {$(
         impl IntoPromptResult for $text {

@@ -1,4 +1,4 @@
-//! Registered prompt: a prompt in a server's registry, which requests get.
+//! Registered prompt: a prompt in a server's registry.
 
 use std::sync::Arc;
 
@@ -90,9 +90,9 @@ impl RegisteredPrompt {
         (self.handler)(context, given)
     }
 
-    /// Names all that is missing, a line for each.
+    /// Lists all missing arguments, one per line.
     fn check_required(&self, given: &Given) -> Result<(), Faults> {
-        /// Names beyond this are not searched for misspellings.
+        /// The number of given names that are searched for misspellings.
         const MAX_SEARCHED: usize = 64;
         let arguments = &self.definition.arguments;
         let unknown: Vec<_> = given
@@ -145,7 +145,7 @@ impl Completes for RegisteredPrompt {
     }
 }
 
-/// The arguments of a request.
+/// The arguments of a request, which must all be strings.
 fn given(arguments: Text<'_>) -> Result<Given, Faults> {
     if !arguments.is_object() {
         return Err("\"arguments\" must be an object of strings".to_owned());

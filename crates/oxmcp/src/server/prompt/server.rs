@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl Server {
-    /// Adds a prompt. A server has one of each name.
+    /// Adds a prompt. Names of prompts are unique in a server.
     ///
-    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes in it are reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Prompt, Server};
@@ -29,8 +29,8 @@ impl Server {
         self.prompts([prompt])
     }
 
-    /// Adds prompts, as [`prompt`](Self::prompt) does. Clients get them sorted by name. With none, `prompts([])` tells clients that there may be prompts
-    /// later.
+    /// Adds prompts, as [`prompt`](Self::prompt) does. Clients get them sorted by name. An empty list, `prompts([])`, tells
+    /// clients that there may be prompts later.
     #[must_use]
     pub fn prompts(self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
         self.extended(registered(prompts))
@@ -40,7 +40,7 @@ impl Server {
     /// are notified that the list has changed.
     ///
     /// # Errors
-    /// Where something is wrong with a prompt. Then none of them is added.
+    /// If there is a mistake in a prompt. Then none of them is added.
     ///
     /// ```
     /// use oxmcp::{Prompt, Server};
@@ -66,8 +66,8 @@ impl Server {
         self.remove::<RegisteredPrompt>(names);
     }
 
-    /// Sets the cache hint of the list of prompts: how long it stays fresh, and whether it may be shared. Where some of them are
-    /// [for some callers only](Prompt::visible_to), it is private, whatever the hint says.
+    /// Sets the cache hint of the list of prompts: how long it stays fresh, and whether it may be shared. If some prompts are
+    /// [for some callers only](Prompt::visible_to), the list is private, whatever the hint says.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_prompts(self, hint: CacheHint) -> Self {
@@ -76,7 +76,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Adds a prompt: as it is, or what `query::prompt` makes of the state. See [`Server::prompt`].
+    /// Adds a prompt: a [`Prompt`], or a function such as `query::prompt` that makes one of the state. See [`Server::prompt`].
     pub fn prompt<Marker>(&self, prompt: impl OfState<Prompt, State, Marker>) -> &Self {
         self.role()
             .build(|server| server.prompt(prompt.of_state(self.state())));

@@ -1,12 +1,12 @@
 //! Attribute `#[resource]`.
 
-/// Makes a resource of an async function, or a resource template where the URI has variables.
+/// Makes a resource of an async function, or a resource template if the URI has variables.
 ///
-/// The first thing in the attribute is the URI. Without variables there is `name::resource()` beside the function, which makes the
-/// [`Resource`](struct@crate::Resource) for [`Server::resource`](crate::Server::resource); with variables there is `name::template()`, for
-/// [`Server::resource_template`](crate::Server::resource_template), and each variable is a parameter, an [`Option`] where URIs may be
-/// without it. The compiler says where they do not fit each other. A doc comment is the description, and may be missing. All else is as
-/// with [`tool`](macro@crate::tool).
+/// The first argument of the attribute is the URI. Without variables the attribute defines `name::resource()` next to the
+/// function, which makes the [`Resource`](struct@crate::Resource) for [`Server::resource`](crate::Server::resource). With
+/// variables it defines `name::template()`, for [`Server::resource_template`](crate::Server::resource_template); each variable
+/// is a parameter, and an [`Option`] if URIs may omit it. A mismatch between them is a compile error. A doc comment is the
+/// description, and is optional. Everything else is the same as for [`tool`](macro@crate::tool).
 ///
 /// ```
 /// use oxmcp::Server;

@@ -1,4 +1,4 @@
-//! Resource definition: URI and description of a resource, and its handler.
+//! Resource definition: the URI, description and handler of a resource.
 
 use std::{future::ready, sync::Arc};
 
@@ -19,13 +19,12 @@ use crate::{
     session::handler::traits::{Handler, HandlerFuture},
 };
 
-/// A resource: what clients are told of it, and the function that reads it.
+/// A resource: its description for clients, and the function that reads it.
 ///
-/// Its URI is absolute; what is wrong with it is reported when the resource is added to a server with
+/// The URI must be absolute. Mistakes are reported when the resource is added to a server with
 /// [`Server::add_resources`](crate::Server::add_resources), or when the server begins to serve.
 ///
-/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
-/// [`protocol::Resource`](crate::protocol::Resource).
+/// This is the type for servers. Clients read the entries of a list as [`protocol::Resource`](crate::protocol::Resource).
 /// See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource).
 ///
 /// ```
@@ -49,13 +48,13 @@ pub struct Resource {
     pub(super) cache: Option<CacheHint>,
     pub(super) access: Access,
     pub(super) ask_mode: AskMode,
-    /// The first mistake.
+    /// The first mistake in the definition.
     pub(super) mistake: Option<Error>,
 }
 
 impl Resource {
-    /// A resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people. The attribute
-    /// [`#[oxmcp::resource("app://log")]`](macro@crate::resource) writes it for a free function.
+    /// Creates a resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people. The
+    /// attribute [`#[oxmcp::resource("app://log")]`](macro@crate::resource) generates this call for a free function.
     pub fn new<Arguments, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Arguments>,
@@ -67,12 +66,12 @@ impl Resource {
         Self::assemble(uri.into(), name.into(), erase(handler), mode)
     }
 
-    /// A text that stays as it is.
+    /// Creates a resource with a fixed text.
     pub fn text(uri: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::fixed(uri.into(), name.into(), ResourceBody::Text(text.into()))
     }
 
-    /// Bytes that stay as they are.
+    /// Creates a resource with fixed bytes.
     pub fn blob(uri: impl Into<String>, name: impl Into<String>, bytes: impl Into<Blob>) -> Self {
         Self::fixed(uri.into(), name.into(), ResourceBody::Blob(bytes.into()))
     }
@@ -104,14 +103,14 @@ impl Resource {
         }
     }
 
-    /// How long it is, in bytes, before any encoding. That of texts and bytes that stay as they are is known already.
+    /// Sets the size of the contents in bytes, before any encoding. That of a fixed text and of fixed bytes is set already.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
     }
 
-    /// What it is read by.
+    /// The URI by which clients read the resource.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.definition.uri

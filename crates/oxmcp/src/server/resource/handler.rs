@@ -1,4 +1,4 @@
-//! Resource handler: the functions that can be one, for a resource or a template, and reading their arguments.
+//! Resource handlers: the functions that can be handlers of a resource or a template, and reading their arguments.
 
 use std::{
     future::Future,
@@ -29,7 +29,7 @@ use crate::{
     note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ResourceArguments: Sized + 'static {
-    /// Makes them of what there is.
+    /// Creates the arguments.
     #[doc(hidden)]
     fn of(context: RequestContext) -> Self;
 }
@@ -44,11 +44,11 @@ impl<Context: HandlerContext> ResourceArguments for (Context,) {
     }
 }
 
-/// What a template's handler takes: a struct with a field for each variable.
+/// The input of a template's handler: a struct with a field for each variable.
 ///
-/// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. In a URI everything is a string, so each field is one
-/// of these, or an `Option` of it: a `String` or anything else that is one in JSON, a number, a `bool`, an enum whose
-/// variants have no data, or a newtype of these; and a `Vec` of them for `{variable*}`.
+/// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. In a URI everything is a string, so the type of a field
+/// must be one of these, or an `Option` of it: a `String` or another type that is a string in JSON, a number, a `bool`, an enum
+/// whose variants have no data, or a newtype of these; and a `Vec` of them for `{variable*}`.
 #[diagnostic::on_unimplemented(
     message = "a resource template cannot take `{Self}` as its input",
     label = "not an input type",
@@ -72,7 +72,7 @@ pub trait TemplateArguments: Sized + 'static {
     #[doc(hidden)]
     fn schema() -> Schema;
 
-    /// Reads the input. It has been validated.
+    /// Deserializes the input, which has been validated.
     #[doc(hidden)]
     fn read(context: RequestContext, json: &str) -> serde_json::Result<Self>;
 }
@@ -97,13 +97,13 @@ impl<Context: HandlerContext, Input: TemplateInput> TemplateArguments for (Conte
     }
 }
 
-/// What is to be read: cheap to clone, so that a handler can be called again.
+/// The resource that is to be read. Cheap to clone, so that a handler can be called again.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(super) uri: Arc<str>,
     /// The variables of a template, not decoded yet.
     pub(super) captures: Arc<Captures>,
-    /// What the handler holds until its result has been encoded.
+    /// The permit that the handler holds until its result has been encoded.
     pub(super) held: Held,
 }
 
@@ -120,10 +120,10 @@ impl Target {
     }
 }
 
-/// A read that has begun, or that could not.
+/// A read that has begun, or the reason why it could not.
 pub(super) type Begun = Result<BoxFuture<Result<ReadResourceResult>>>;
 
-/// A handler without its type.
+/// A handler with its type erased.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> Begun + Send + Sync>;
 
 /// Erases the type of a handler of one resource.
@@ -161,7 +161,7 @@ where
     })
 }
 
-/// Erases the type of a template's handler that takes the variables as they come.
+/// Erases the type of a template's handler that takes the variables as strings.
 pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
@@ -177,7 +177,7 @@ where
     })
 }
 
-/// The error that there is no such resource, and why.
+/// The error that there is no such resource, with the reason.
 pub(super) fn no_such(uri: &str, wrong: &str) -> Error {
     let error = Error::resource_not_found(uri);
     let message = format!("{}\n{wrong}", error.message());

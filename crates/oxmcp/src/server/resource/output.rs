@@ -1,4 +1,4 @@
-//! Resource output: what a handler may return, and the result that it becomes.
+//! Resource output: the types that a handler may return, and their conversion to results.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,17 @@ use crate::{
     session::handler::traits::IntoError,
 };
 
-/// What a resource's handler may return.
+/// A type that a resource's handler can return.
 ///
-/// - Strings are text; bytes (`Vec<u8>`, `Bytes`, [`Blob`]) are bytes.
-/// - [`ResourceContents`] are what they are: one, a `Vec`, or an array of them. Without a URI they are those of what is
-///   read; `ResourceContents::from("text")` makes such.
+/// - Strings become text; bytes (`Vec<u8>`, `Bytes`, [`Blob`]) become binary contents.
+/// - [`ResourceContents`] become the contents: one, a `Vec`, or an array of them. Contents without a URI get the URI that is
+///   read; `ResourceContents::from("text")` makes such contents.
 /// - A [`ReadResourceResult`] is the whole result.
-/// - `None` is no resource: the client gets the error that there is none.
-/// - A [`Reply`](crate::Reply) of any of these, for a resource that asks by itself.
+/// - `None` means that there is no such resource: the client gets the error for it.
+/// - A [`Reply`](crate::Reply) of any of these, for a resource that asks the client for input by what it returns.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 ///
-/// What is not said, URI and MIME type, is that of the resource.
+/// A URI or MIME type that is not given is that of the resource.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot return `{Self}`",
     label = "not something a resource can hold",
@@ -28,18 +28,18 @@ use crate::{
     note = "or an `Option` or a `Result` of these; the error of the latter is any `std::error::Error`"
 )]
 pub trait IntoResourceResult {
-    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
+    /// Whether the type can be a [`Reply`](crate::Reply), which asks for input instead of giving a result.
     #[doc(hidden)]
     const IS_REPLY: bool = false;
 
-    /// What was read from `uri`.
+    /// Converts the value to the result of reading `uri`.
     ///
     /// # Errors
-    /// What the handler failed with.
+    /// The failure of the handler.
     fn into_resource_result(self, uri: &str) -> Result<ReadResourceResult>;
 }
 
-/// Types that are the contents of one resource.
+/// Implements [`IntoResourceResult`] for types that are the contents of one resource.
 macro_rules! contents {
     ($($type:ty)*) => {$(
         impl IntoResourceResult for $type {

@@ -1,4 +1,4 @@
-//! Registered resources and templates: those in a server's registry, which requests read.
+//! Registered resources and templates: the resources and templates in a server's registry, which requests can read.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl RegisteredTemplate {
         }))
     }
 
-    /// How fast the author's functions have been.
+    /// The record of how fast the handler has been.
     pub(crate) fn inline_execution(&self) -> &Arc<InlineExecution> {
         &self.reader.inline
     }
@@ -139,10 +139,10 @@ impl RegisteredTemplate {
         self.lister.is_some()
     }
 
-    /// The resources that it has for a caller, by its own word.
+    /// The resources that the template lists for a caller.
     ///
     /// # Errors
-    /// Those of the author's function.
+    /// The errors of the author's function.
     pub(crate) async fn list(&self, cx: RequestContext) -> Result<Vec<ResourceDefinition>> {
         let Some(lister) = &self.lister else {
             return Ok(Vec::new());
@@ -169,13 +169,13 @@ impl Completes for RegisteredTemplate {
     }
 }
 
-/// The handler of a resource or a template, and what the definition adds to its results.
+/// The handler of a resource or a template, and the parts of the definition that are added to its results.
 pub(crate) struct Reader {
     handler: ErasedHandler,
     mime_type: Option<String>,
     cache: Option<CacheHint>,
     ask_mode: AskMode,
-    /// Whether only some callers may read it.
+    /// Whether only some callers may read the resource.
     is_restricted: bool,
     inline: Arc<InlineExecution>,
 }
@@ -204,13 +204,13 @@ impl Reader {
         }))
     }
 
-    /// Adds what the handler has left to the definition.
+    /// Adds the members that the handler has left out and the definition has.
     fn fill_in(&self, result: &mut ReadResourceResult, uri: &str) {
         for contents in &mut result.contents {
             if contents.uri.is_empty() {
                 uri.clone_into(&mut contents.uri);
             }
-            // What has another URI is another resource, of another type perhaps.
+            // Contents with another URI belong to another resource, which may be of another type.
             if contents.mime_type.is_none() && contents.uri == uri {
                 contents.mime_type.clone_from(&self.mime_type);
             }
@@ -225,7 +225,7 @@ impl Reader {
     }
 }
 
-/// A result, and what is held until it has been encoded.
+/// A result, and the permit that is held until the result has been encoded.
 #[derive(Debug)]
 struct Holding {
     result: ReadResourceResult,
@@ -238,20 +238,20 @@ impl Encode for Holding {
     }
 }
 
-/// The templates in the order in which they are matched: those with the most literal characters
-/// first, of these those with the fewest variables, and at last by their text.
+/// The templates in the order in which they are matched: first those with the most literal characters, among these those with
+/// the fewest variables, and last by their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes(Arc<[Arc<RegisteredTemplate>]>);
 
 impl Routes {
     pub(crate) fn of(templates: &Registry<RegisteredTemplate>) -> Self {
         let mut sorted: Vec<_> = templates.after(None).cloned().collect();
-        // They come by their text, and this keeps the order of what is equal.
+        // The registry is sorted by their text, and the sort is stable.
         sorted.sort_by_cached_key(|template| template.matcher.rank());
         Self(sorted.into())
     }
 
-    /// The first template that the URI is one of and that the caller sees.
+    /// The first template that matches the URI and that the caller sees.
     pub(crate) fn find(
         &self,
         uri: &str,
@@ -261,14 +261,14 @@ impl Routes {
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
     }
 
-    /// The templates that the URI is one of. The first that its caller sees serves it.
+    /// The templates that match the URI. The first that the caller sees serves the request.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(crate) fn candidates(&self, uri: &str) -> impl Iterator<Item = &RegisteredTemplate> {
         let all = self.0.iter().map(|template| &**template);
         all.filter(move |template| template.matcher.captures(uri).is_some())
     }
 
-    /// Whether the URI is one of templates that the caller does not see, and of no other.
+    /// Whether the URI matches templates, but none that the caller sees.
     pub(crate) fn hides(&self, uri: &str, cx: &RequestContext) -> bool {
         let mut of_uri = self.0.iter();
         let mut of_uri = of_uri

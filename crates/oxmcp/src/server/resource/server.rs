@@ -1,4 +1,4 @@
-//! Resources and templates of a server: adding and removing them.
+//! Methods of a server that add and remove resources and resource templates.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl Server {
-    /// Adds a resource. A server has one of each URI.
+    /// Adds a resource. The URIs of a server's resources must be unique.
     ///
-    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes are reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Resource, Server};
@@ -29,18 +29,18 @@ impl Server {
         self.resources([resource])
     }
 
-    /// Adds resources, as [`resource`](Self::resource) does. Clients get them sorted by URI. With none, `resources([])` tells clients that there may be
-    /// resources later.
+    /// Adds resources, as [`resource`](Self::resource) does. Clients get them sorted by URI. `resources([])`, with no
+    /// resources, declares the capability, so that resources can be added later.
     #[must_use]
     pub fn resources(self, resources: impl IntoIterator<Item = Resource>) -> Self {
         self.extended(registered(resources))
     }
 
-    /// Adds resources to a server that may be serving already, each in place of one with the same URI. Connected clients
-    /// are notified that the list has changed.
+    /// Adds resources to a server that may be serving already. A resource with the same URI is replaced. Connected clients are
+    /// notified that the list has changed.
     ///
     /// # Errors
-    /// Where a URI is not absolute. Then none of them is added.
+    /// If a URI is not absolute. Then none of the resources is added.
     ///
     /// ```
     /// use oxmcp::{Resource, Server};
@@ -58,28 +58,28 @@ impl Server {
         self.add(registered(resources)?)
     }
 
-    /// Removes resources by URI; those that are unknown are ignored. Connected clients are notified if the list has changed.
+    /// Removes resources by URI; unknown URIs are ignored. Connected clients are notified if the list has changed.
     pub fn remove_resources<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         self.remove::<RegisteredResource>(uris);
     }
 
-    /// Notifies connected clients that the list of resources has changed: for what [templates list](ResourceTemplate::list).
-    /// What [`add_resources`](Self::add_resources) and the like change is told by them.
+    /// Notifies connected clients that the list of resources has changed: for changes of the resources that [templates
+    /// list](ResourceTemplate::list). [`add_resources`](Self::add_resources) and the like notify clients themselves.
     pub fn resources_changed(&self) {
         self.changed(RegisteredResource::list_changed());
     }
 
-    /// Sets the cache hint of the list of resources: how long it stays fresh, and whether it may be shared. Where some of them are
-    /// [for some callers only](Resource::visible_to), it is private, whatever the hint says.
+    /// Sets the cache hint of the list of resources: how long it stays fresh, and whether it may be shared. If some resources
+    /// are [visible to some callers only](Resource::visible_to), the list is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_resources(self, hint: CacheHint) -> Self {
         self.with(|features| features.resources.cache = hint)
     }
 
-    /// Adds a resource template. A server has one of each pattern.
+    /// Adds a resource template. The patterns of a server's templates must be unique.
     ///
-    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes are reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     #[doc(alias = "resources/templates/list")]
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
@@ -92,11 +92,11 @@ impl Server {
         self.extended(registered_templates(templates))
     }
 
-    /// Adds resource templates to a server that may be serving already, each in place of one with the same pattern.
-    /// Connected clients are notified that the list of resources has changed: there is no other notification for it.
+    /// Adds resource templates to a server that may be serving already. A template with the same pattern is replaced. Connected
+    /// clients are notified that the list of resources has changed, since there is no separate notification for templates.
     ///
     /// # Errors
-    /// Where something is wrong with a template. Then none of them is added.
+    /// If there is a mistake in a template. Then none of the templates is added.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, ResourceTemplate, Server};
@@ -124,8 +124,8 @@ impl Server {
         self.add(registered_templates(templates)?)
     }
 
-    /// Removes resource templates by their patterns; those that are unknown are ignored. Connected clients are notified if
-    /// the list has changed.
+    /// Removes resource templates by their patterns; unknown patterns are ignored. Connected clients are notified if the list
+    /// has changed.
     pub fn remove_resource_templates<U: AsRef<str>>(
         &self,
         uri_templates: impl IntoIterator<Item = U>,
@@ -141,7 +141,7 @@ impl Server {
 
     /// Serves the files of a directory. See [`file_resources`](crate::server::file_resources).
     ///
-    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes are reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     pub fn files(self, files: FileResources) -> Self {
         let listed = match files.listed {
@@ -153,7 +153,8 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Adds a resource: as it is, or what `query::resource` makes of the state. See [`Server::resource`].
+    /// Adds a resource: a [`Resource`], or a function like `query::resource` that makes one from the state. See
+    /// [`Server::resource`].
     pub fn resource<Marker>(&self, resource: impl OfState<Resource, State, Marker>) -> &Self {
         self.role()
             .build(|server| server.resource(resource.of_state(self.state())));
@@ -171,7 +172,8 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
         self
     }
 
-    /// Adds a resource template: as it is, or what `query::template` makes of the state. See [`Server::resource_template`].
+    /// Adds a resource template: a [`ResourceTemplate`], or a function like `query::template` that makes one from the state.
+    /// See [`Server::resource_template`].
     pub fn resource_template<Marker>(
         &self,
         template: impl OfState<ResourceTemplate, State, Marker>,

@@ -26,36 +26,37 @@ use crate::{
     },
 };
 
-/// Many resources with one handler: a pattern of URIs, and a function of what the variables in it stand for.
+/// A resource template: a pattern of URIs, and a handler that reads all resources whose URIs match it.
 ///
-/// The pattern is a URI template by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570). [`new`](Self::new) reads the
-/// variables as the fields of a struct; [`dynamic`](Self::dynamic) hands them over as they come. What is wrong with a
-/// template, or where it and the struct do not fit each other, is reported when it is added to a server with
+/// The pattern is a URI template by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570). [`new`](Self::new) deserializes the
+/// variables to the fields of a struct; [`dynamic`](Self::dynamic) passes them on as strings. Mistakes in a template, and
+/// mismatches between it and the struct, are reported when it is added to a server with
 /// [`Server::add_resource_templates`](crate::Server::add_resource_templates), or when the server begins to serve.
 /// See [resource templates](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-templates).
 ///
-/// # Which URIs are its own
-/// A resource whose URI is the one that is read comes first. Then the templates are asked, those with the most literal
-/// characters first, of these those with the fewest variables; the first that matches reads, and no other, also where it
-/// finds nothing.
+/// # Matching
+/// A resource with exactly the requested URI takes precedence. Then the templates are tried, those with the most literal
+/// characters first, among these those with the fewest variables. Only the first template that matches reads the resource, even
+/// if it does not find it.
 ///
-/// | | matches |
+/// | expression | matches |
 /// |---|---|
-/// | `{x}` | one or more characters, without `/`, `?` and `#`; in a query without `&`, too |
+/// | `{x}` | one or more characters, except `/`, `?` and `#`; in a query also except `&` |
 /// | `{x,y}`, `{x*}` | several values between commas; the last ones may be missing |
-/// | `{+x}` | one or more characters, slashes too; no `?` or `#` where the template has one behind it |
+/// | `{+x}` | one or more characters, including slashes; no `?` or `#` if the template has one after it |
 /// | `{/x}`, `{/x,y}`, `{/x*}` | nothing, or values that begin with a slash each |
-/// | `{.x}`, `{#x}` | nothing, or what is behind a dot or behind `#` |
+/// | `{.x}`, `{#x}` | nothing, or a value after a dot or after `#` |
 /// | `{?x,y}`, `{&x,y}`, `{;x,y}` | values with their names, in any order; each may be missing |
 /// | `{x:3}` | as `{x}`, at most three characters |
 ///
-/// What two variables could take goes to the second: `{name}.{ext}` reads `a.tar.gz` as `a` and `tar.gz`. Where even that
-/// would leave a doubt, the template is refused. Values are decoded, so that a plain `{x}` can hold a slash (`%2F`) or be
-/// `..`: do not make a path of it. To serve files there is [`file_resources`](crate::server::file_resources).
+/// Text that two variables could match goes to the second: `{name}.{ext}` reads `a.tar.gz` as `a` and `tar.gz`. If a template
+/// is still ambiguous, it is refused. Values are decoded, so that a plain `{x}` can contain a slash (`%2F`) or be `..`: do not
+/// use it as a path. To serve files there is [`file_resources`](crate::server::file_resources).
 ///
-/// A value that its field cannot have (`abc` for a number) means that there is no such resource; the client gets the reason.
+/// A value that does not fit the type of its field (`abc` for a number) means that there is no such resource; the client gets
+/// the reason.
 ///
-/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
+/// This is the type for servers. Clients read the entries of a list as
 /// [`protocol::ResourceTemplate`](crate::protocol::ResourceTemplate).
 ///
 /// ```
@@ -84,7 +85,7 @@ use crate::{
 /// ```
 pub struct ResourceTemplate {
     pub(super) definition: Definition,
-    /// The first mistake, where there is one.
+    /// The matcher, or the first mistake in the definition.
     pub(super) matcher: Result<Matcher>,
     pub(super) completers: Completers,
     pub(super) handler: ErasedHandler,
@@ -94,14 +95,14 @@ pub struct ResourceTemplate {
     pub(super) lister: Option<Lister>,
 }
 
-/// Lists the resources that a template has for a caller.
+/// A function that lists the resources of a template for a caller.
 pub(super) type Lister =
     Arc<dyn Fn(RequestContext) -> BoxFuture<Result<Vec<ResourceDefinition>>> + Send + Sync>;
 
 impl ResourceTemplate {
-    /// A template whose variables are the fields of what the handler takes. Values of enums and booleans are completed
-    /// while they are typed. The attribute [`#[oxmcp::resource("db://{table}")]`](macro@crate::resource) writes it, and the struct, for
-    /// a free function.
+    /// Creates a template whose variables are the fields of the handler's input. Values of enums and booleans are completed
+    /// while they are typed. The attribute [`#[oxmcp::resource("db://{table}")]`](macro@crate::resource) generates this call,
+    /// and the struct, for a free function.
     pub fn new<Arguments, H>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
@@ -126,7 +127,7 @@ impl ResourceTemplate {
         };
         let mut completers = Completers::of(parsed.0.variables().map(|(name, _)| name));
         for field in fields.iter().filter(|field| !field.values.is_empty()) {
-            // Each field has its variable, so this does not fail.
+            // Every field has a variable, so this does not fail.
             let _ = completers.set(&field.name, Completer::new(&*field.values));
         }
         let is_reply = <H::Returned as HandlerFuture>::Output::IS_REPLY;
@@ -142,8 +143,8 @@ impl ResourceTemplate {
         }
     }
 
-    /// A template whose handler takes the variables as they come. For templates that are known only at run time: from a
-    /// file, from another server.
+    /// Creates a template whose handler takes the variables as strings. It is for templates that are known only at run time,
+    /// from a file or from another server.
     ///
     /// ```
     /// use oxmcp::ResourceTemplate;
@@ -202,14 +203,14 @@ impl ResourceTemplate {
         Self::refused(uri_template, name, error)
     }
 
-    /// A template that servers refuse with this error.
+    /// Creates a template that servers refuse with this error.
     pub(super) fn refused(uri_template: String, name: String, error: Error) -> Self {
         let handler: ErasedHandler =
             Arc::new(|_, target| Err(Error::resource_not_found(&target.uri)));
         Self::assemble(uri_template, name, Err(error), handler)
     }
 
-    /// Has a variable, which must exist, completed while it is typed: by a list, or by a function.
+    /// Sets the completer of a variable, which must exist: a list, or a function.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     #[must_use]
     pub fn complete<Marker>(
@@ -224,10 +225,10 @@ impl ResourceTemplate {
         self
     }
 
-    /// Lists what it has: the resources that this returns are in the list of resources, beside those that were added one by one,
-    /// as they are when the list is asked for. Their URIs must fit the pattern; what does not is left out, with a warning in
-    /// the log. It is called for each page of the list, so it must be quick. Tell clients of changes by
-    /// [`Server::resources_changed`](crate::Server::resources_changed).
+    /// Sets a function that lists the resources of the template. They are added to the list of resources, next to those that
+    /// were added one by one, each time the list is requested. Their URIs must match the pattern; those that do not are left
+    /// out, with a warning in the log. The function is called for each page of the list, so it must be quick. Notify clients of
+    /// changes by [`Server::resources_changed`](crate::Server::resources_changed).
     ///
     /// ```
     /// use oxmcp::{ResourceTemplate, protocol::Resource};
@@ -254,7 +255,7 @@ impl ResourceTemplate {
         self
     }
 
-    /// The pattern.
+    /// The URI template.
     #[must_use]
     pub fn uri_template(&self) -> &str {
         &self.definition.uri_template
@@ -274,7 +275,7 @@ fn parse(uri_template: &str) -> Result<(UriTemplate, Matcher), String> {
     Ok((template, matcher))
 }
 
-/// Checks that each field is a variable, and each variable a field.
+/// Checks that each field is a variable, and that each variable is a field.
 fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), String> {
     let names = || template.variables().map(|(name, _)| name);
     for field in fields.iter().map(|field| &*field.name) {

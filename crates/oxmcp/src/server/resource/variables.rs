@@ -8,11 +8,11 @@ use oxmcp_protocol::{
 };
 use oxmcp_schema::internal::{StringValue, quote_text};
 
-/// What the variables of a template stand for in a URI, decoded: what a handler of
-/// [`ResourceTemplate::dynamic`](crate::ResourceTemplate::dynamic) goes by.
+/// The values of a template's variables in a URI, decoded; for a handler of
+/// [`ResourceTemplate::dynamic`](crate::ResourceTemplate::dynamic).
 ///
-/// A value is what the client sent, and can be anything. In particular it can be `..` or hold slashes, even where the
-/// variable is a plain `{x}`, since `%2F` stands for one: do not make a path of it.
+/// The client chooses the values, which can be anything. In particular a value can be `..` or contain slashes, even if the
+/// variable is a plain `{x}`, since `%2F` is decoded to a slash: do not use it as a path.
 #[derive(Clone, Debug)]
 pub struct TemplateVariables {
     uri: Arc<str>,
@@ -21,16 +21,16 @@ pub struct TemplateVariables {
 
 #[derive(Clone, Debug)]
 enum Values {
-    /// The decoded value, and the pieces between its commas, each decoded on its own.
+    /// The decoded value, and the parts between its commas, each decoded separately.
     One(String, Vec<String>),
     Many(Vec<String>),
 }
 
 impl TemplateVariables {
-    /// Decodes what was matched.
+    /// Decodes the captures of a match.
     ///
     /// # Errors
-    /// The variable that is no text.
+    /// The variable whose value is not UTF-8.
     pub(super) fn of(uri: &Arc<str>, captures: &Captures) -> Result<Self, String> {
         let mut values = Vec::with_capacity(captures.len());
         for (name, captured) in captures {
@@ -62,13 +62,13 @@ impl TemplateVariables {
         })
     }
 
-    /// The URI that is to be read, as the client sent it.
+    /// The URI of the request, as the client sent it.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// The value of a variable; of a list, the first one. `None` where the URI has none.
+    /// The value of a variable; the first one if it is a list. `None` if the URI has none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         match self.find(name)? {
@@ -77,7 +77,7 @@ impl TemplateVariables {
         }
     }
 
-    /// All values of a variable, of which only a list (`{variable*}`) has several.
+    /// All values of a variable; only a list (`{variable*}`) has several.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = match self.find(name) {
             None => &[][..],
@@ -99,7 +99,7 @@ impl TemplateVariables {
             .map(|(_, value)| value)
     }
 
-    /// The values, for a handler that reads them as a type.
+    /// The values, for a handler that deserializes them to a type.
     pub(super) fn given(&self) -> impl Iterator<Item = (&str, StringValue<'_>)> {
         self.values.iter().map(|(name, value)| {
             let given = match value {

@@ -1,4 +1,4 @@
-//! Bus of changes, by which the nodes of a server tell each other what clients are to be notified of.
+//! Bus of changes, by which the nodes of a server notify each other of changes, so that all clients are notified.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -31,17 +31,17 @@ use crate::{
     sync::Mutex,
 };
 
-/// The topic of these messages.
+/// The bus topic of these messages.
 const TOPIC: &str = "changes";
-/// How much one message names. Where there is more, it says that anything may have changed.
+/// The maximum number of names in one message. A message with more says that anything may have changed.
 const MAX_NAMED: usize = 1000;
 const MAX_BYTES: usize = 64 << 10;
 
-/// What other nodes are told.
+/// The changes of which other nodes are notified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct News {
-    /// The lists, by their notifications, each with the number of its last change.
+    /// The changed lists, by their notifications, each with the number of its last change.
     lists: BTreeMap<String, u64>,
     uris: BTreeMap<String, u64>,
     pub(super) published: BTreeSet<Published>,
@@ -49,16 +49,16 @@ pub(super) struct News {
     pub(super) all: bool,
     /// The number of the last change.
     pub(super) last: u64,
-    /// The bytes of what is named.
+    /// The number of bytes of all names.
     #[serde(skip)]
     bytes: usize,
 }
 
-/// What an extension has published: a key of filters, and the value as JSON.
+/// An event that an extension has published: a key of filters, and the value as JSON.
 pub(super) type Published = (String, String);
 
 impl News {
-    /// Adds the change of this number.
+    /// Adds the changes of these topics, under this number.
     pub(super) fn add(&mut self, topics: &Topics, number: u64) {
         for (name, _) in LISTS.into_iter().filter(|(_, has)| has(&topics.lists)) {
             self.add_list(name.to_owned(), number);
@@ -82,14 +82,14 @@ impl News {
         self.name(if before.is_none() { bytes } else { 0 }, number);
     }
 
-    /// Adds what an extension has published, the change of this number.
+    /// Adds an event that an extension has published, as the change of this number.
     pub(super) fn publish(&mut self, (key, value): Published, number: u64) {
         let bytes = key.len() + value.len();
         let is_new = self.published.insert((key, value));
         self.name(if is_new { bytes } else { 0 }, number);
     }
 
-    /// Adds what could not be told.
+    /// Adds news that could not be sent.
     pub(super) fn merge(&mut self, other: Self) {
         for (name, number) in other.lists {
             self.add_list(name, number);
@@ -117,7 +117,7 @@ impl News {
         }
     }
 
-    /// The lists and resources, which have changed at this node.
+    /// The changed lists and resources, as changes of this node.
     pub(super) fn topics(self, node: u64) -> Topics {
         let has = |name| self.lists.contains_key(name);
         let lists = SubscriptionFilter::default()
@@ -137,15 +137,15 @@ impl News {
 struct Message {
     /// The name of the server.
     server: String,
-    /// Whose message it is.
+    /// The node that sent the message.
     node: u64,
     news: News,
 }
 
-/// What a node hears.
+/// A message that a node receives from the bus.
 pub(super) enum Heard {
     News {
-        /// Whose news it is.
+        /// The node that sent the news.
         node: u64,
         news: News,
     },
@@ -155,13 +155,13 @@ pub(super) enum Heard {
 
 type Hears = Arc<dyn Fn(Heard) + Send + Sync>;
 
-/// A server that hears what changes at other nodes.
+/// A server that receives the changes of other nodes.
 struct Hearer {
     server: String,
     hears: Hears,
 }
 
-/// A bus, to which a node subscribes once for all of its servers.
+/// A bus, to which a node subscribes once for all its servers.
 pub(crate) struct ChangeBus {
     bus: Arc<dyn AnyBus>,
     hearers: Mutex<HashMap<u64, Hearer>>,
@@ -179,10 +179,10 @@ impl ChangeBus {
         })
     }
 
-    /// Subscribes, unless that was done. It lasts as long as this does.
+    /// Subscribes to the bus, if there is no subscription yet. The subscription lasts as long as `self`.
     pub(super) fn subscribe(self: &Arc<Self>, runtime: &Handle) {
         let mut listener = self.listener.lock();
-        // One that has finished was dropped with its runtime.
+        // A listener that has finished was dropped with its runtime.
         if listener.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
             let weak = Arc::downgrade(self);
             let upgrade = move || weak.upgrade();
@@ -203,7 +203,7 @@ impl ChangeBus {
         let hearers: Vec<_> = {
             let hearers = self.hearers.lock();
             let others = hearers.iter().filter(|(node, it)| {
-                // A server does what it tells by itself.
+                // A server has already handled its own changes.
                 **node != message.node && it.server == message.server
             });
             others.map(|(_, it)| Arc::clone(&it.hears)).collect()
@@ -227,17 +227,17 @@ impl ChangeBus {
     }
 }
 
-/// A server at a bus.
+/// A server's membership of a bus.
 #[derive(Debug)]
 pub(crate) struct BusMember {
     pub(super) bus: Arc<ChangeBus>,
-    /// A name that no other server has, be it of the same name.
+    /// A unique name of this server, different even from those of servers with the same name.
     node: u64,
-    /// How many changes there have been.
+    /// The number of changes so far.
     changes: AtomicU64,
-    /// What is to be told.
+    /// The news that are still to be sent to other nodes.
     pub(super) untold: Arc<Worklist<News>>,
-    /// What is to be published here.
+    /// The events that are to be published to the clients of this node.
     pub(super) unpublished: Arc<Worklist<BTreeSet<Published>>>,
 }
 
@@ -252,7 +252,7 @@ impl BusMember {
         }
     }
 
-    /// The next change here.
+    /// The number of the next change at this node.
     pub(super) fn next_change(&self) -> Change {
         Change {
             node: self.node,
@@ -260,7 +260,7 @@ impl BusMember {
         }
     }
 
-    /// The server hears from here on what changes at other nodes. `make` is called the first time.
+    /// Registers the server for the changes of other nodes. `make` is called the first time.
     pub(super) fn hear<H>(&self, server: &str, make: impl FnOnce() -> H)
     where
         H: Fn(Heard) + Send + Sync + 'static,
@@ -272,7 +272,7 @@ impl BusMember {
         });
     }
 
-    /// Tells all other nodes.
+    /// Sends news to all other nodes.
     pub(super) async fn tell(&self, server: &str, news: News) -> Result<()> {
         let message = Message {
             server: server.to_owned(),
@@ -291,7 +291,7 @@ impl Drop for BusMember {
     }
 }
 
-/// Work that one task does at a time.
+/// A list of work that one task at a time does.
 #[derive(Debug, Default)]
 pub(super) struct Worklist<W>(Mutex<Work<W>>);
 
@@ -302,7 +302,7 @@ struct Work<W> {
 }
 
 impl<W: Default + PartialEq> Worklist<W> {
-    /// Adds work. Returns the duty to do it, where nobody has it.
+    /// Adds work. Returns the duty to do it, if no task has it.
     pub(super) fn add(self: &Arc<Self>, add: impl FnOnce(&mut W)) -> Option<Duty<W>> {
         let mut list = self.0.lock();
         add(&mut list.work);
@@ -311,11 +311,11 @@ impl<W: Default + PartialEq> Worklist<W> {
     }
 }
 
-/// The duty to do work. Dropped with a runtime that ends meanwhile, it leaves the rest to another task.
+/// The duty to do work. If it is dropped with its runtime, another task may take over the rest.
 pub(super) struct Duty<W: Default + PartialEq>(Option<Arc<Worklist<W>>>);
 
 impl<W: Default + PartialEq> Duty<W> {
-    /// Takes all that there is to do. `None` ends the duty.
+    /// Takes all pending work. `None` ends the duty.
     pub(super) fn next(&mut self) -> Option<W> {
         let mut list = self.0.as_ref()?.0.lock();
         let work = mem::take(&mut list.work);
@@ -328,7 +328,7 @@ impl<W: Default + PartialEq> Duty<W> {
         None
     }
 
-    /// Gives back what could not be done.
+    /// Puts back work that could not be done.
     pub(super) fn put_back(&self, add: impl FnOnce(&mut W)) {
         if let Some(list) = &self.0 {
             add(&mut list.0.lock().work);

@@ -1,4 +1,4 @@
-//! List changes and resource updates: notifying all clients, in whichever way they have subscribed.
+//! List changes and resource updates: notifying all clients, by their kind of subscription.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// Changes that come this soon after the first are sent together with it.
+/// The time for which further changes are collected after the first one, and sent together with it.
 pub(super) const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
-    /// Notifies the clients that have subscribed to these topics, soon, and those at other nodes.
+    /// Notifies the clients that have subscribed to these topics, soon, including those of other nodes.
     pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
         let topics = topics.into();
         #[cfg(feature = "http-server")]
@@ -33,7 +33,7 @@ impl Server {
         self.tell(topics);
     }
 
-    /// Notifies the clients here that have subscribed to these topics, soon.
+    /// Notifies the clients of this node that have subscribed to these topics, soon.
     pub(super) fn tell(&self, topics: Topics) {
         let Some(runtime) = self.changes().runtime() else {
             return;
@@ -53,8 +53,8 @@ impl Server {
     }
 }
 
-/// Notifies each client: at once where that can be done, else in a task of its own, since a client that reads slowly must not
-/// hold up the others. Where there are many, other tasks have their turn meanwhile.
+/// Notifies each client: immediately if that is possible, else in a task of its own, since a client that reads slowly must not
+/// delay the others. Yields to other tasks if there are many clients.
 async fn notify_all(server: &Server, changed: &Topics) {
     let changes = WrittenChanges::new(changed);
     let is_visible = server.features().are_visible(&changed.uris);
@@ -76,7 +76,7 @@ async fn notify_all(server: &Server, changed: &Topics) {
     }
 }
 
-/// Those of the changes that a session is notified of, where each session sees all that has changed. None before it is initialized.
+/// The messages of which a session is notified, if it sees all that has changed. Empty before the session is initialized.
 fn concerning<'c>(role: &ServerRole, changes: &'c WrittenChanges<'_>) -> Vec<&'c Message> {
     let lists = role.legacy_session().announced_lists();
     lists.map_or_else(Vec::new, |lists| {
@@ -96,7 +96,7 @@ pub(super) fn notify_session(session: ServerSession, topics: Topics) {
     });
 }
 
-/// Notifies one client, in its turn.
+/// Notifies one client, with backpressure.
 pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
     let meta = |topic: &str| {
         let mut meta = meta.clone();

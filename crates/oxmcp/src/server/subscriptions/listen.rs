@@ -1,4 +1,4 @@
-//! Method `subscriptions/listen`: a request that stays open, and brings notifications until one side ends it.
+//! Method `subscriptions/listen`: a request that stays open, and delivers notifications until one side ends it.
 //! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 
 use std::{convert::Infallible, mem, sync::Arc};
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// The filter of a request, and the hook that has to agree to it.
+/// The filter of a request, and the hooks that must accept its resources.
 struct Requested {
     filter: SubscriptionFilter,
     subscriptions: Option<ResourceSubscriptions>,
@@ -53,9 +53,10 @@ pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
     Ok(Served::in_order(serve(call.cx.clone(), requested)))
 }
 
-/// Serves a subscription until the client cancels it, which nothing answers, or the session ends, which the result says.
+/// Serves a subscription until the client cancels it, which ends it without an answer, or the session ends, which ends it with
+/// a result.
 ///
-/// There may be thousands of which nothing is due: what only the beginning needs, or what is sent, is in boxes.
+/// There may be thousands of idle subscriptions: data that is needed only at the beginning, or for sending, is boxed.
 async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     let connection = &cx.parts().connection;
     let Some(id) = cx.request_id().filter(|_| cx.parts().batch.is_none()) else {
@@ -79,7 +80,7 @@ async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     Ok(Body::Json(into_text(out)?))
 }
 
-/// Registers a subscription, of what the hook has agreed to.
+/// Registers a subscription to the part of the filter that the hook has accepted.
 async fn register(
     cx: &RequestContext,
     requested: Box<Requested>,
@@ -102,7 +103,7 @@ async fn register(
     Ok((Box::new(filter), registration, watches))
 }
 
-/// Acknowledges the filter, then sends what becomes due.
+/// Acknowledges the filter, then sends notifications as they become due.
 async fn stream(
     cx: &RequestContext,
     listen: &Listen,
@@ -151,7 +152,7 @@ async fn send(cx: &RequestContext, mut due: Box<Due>, id: &RequestId) -> Result<
     Ok(())
 }
 
-/// The resources that a subscription watches, for as long as this lives.
+/// The resources that a subscription watches; dropping it ends the watches.
 struct Watches {
     session: ServerSession,
     agreed: Vec<EndedWatch>,
@@ -159,10 +160,10 @@ struct Watches {
 }
 
 impl Watches {
-    /// Leaves out of the filter the resources that the hook does not agree to, or is not called for.
+    /// Reserves quota, and removes the resources from the filter that the hook does not accept, or is not called for.
     ///
     /// # Errors
-    /// Where the quota is used up, or the endpoint has no room.
+    /// If the quota is used up, or the endpoint has no room.
     async fn begin(
         cx: &RequestContext,
         session: ServerSession,
@@ -179,7 +180,7 @@ impl Watches {
             return Ok(watches);
         };
         let mut wanted = mem::take(&mut filter.resource_subscriptions);
-        // Each is matched with the templates, so the quota comes first.
+        // Each URI is matched with the templates, so the quota is checked first.
         {
             let features = watches.session.role().server().features();
             wanted.retain(|uri| features.calls_subscribe_hook(uri, cx));

@@ -1,4 +1,4 @@
-//! Registry of open subscriptions (`subscriptions/listen`), and what is due for each.
+//! Registry of open subscriptions (`subscriptions/listen`), and the notifications due for each.
 
 #[cfg(feature = "http-server")]
 use std::slice;
@@ -25,14 +25,14 @@ use crate::{
     sync::Mutex,
 };
 
-/// The subscriptions that are open on one connection, or where each has a connection of its own, on all of these. Each is
-/// served by a task of its own.
+/// The subscriptions that are open on one connection, or, if each has a connection of its own, those on all these connections.
+/// Each is served by a task of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
 
 #[derive(Debug)]
 pub(super) struct Listen {
-    /// The context of its request.
+    /// The context of the subscription's request.
     cx: RequestContext,
     topics: Topics,
     state: Mutex<State>,
@@ -41,19 +41,19 @@ pub(super) struct Listen {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether the client knows that it is open, and it has not ended.
+    /// Whether the subscription was acknowledged and has not ended.
     is_open: bool,
-    /// What is to be sent. Mostly that is nothing.
+    /// The notifications to be sent; usually there are none.
     due: Option<Box<Due>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// It cannot grow beyond the topics, however slowly the client reads.
+    /// The changed topics. The set cannot grow beyond the subscribed topics, however slowly the client reads.
     pub(super) changed: Topics,
-    /// What extensions have published, no more than the limit.
+    /// The notifications that extensions have published, up to the limit.
     pub(super) events: VecDeque<Event>,
-    /// Whether there was more than that.
+    /// Whether there were more events than the limit.
     pub(super) overflown: bool,
 }
 
@@ -70,7 +70,7 @@ impl Event {
         Self { name, params }
     }
 
-    /// Sends it, with this in its `_meta`.
+    /// Sends the notification, with the given `_meta`.
     pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
         log_unsent(
             send_notification(connection, self.name, OrderedMap::clone(&self.params), meta).await,
@@ -79,10 +79,10 @@ impl Event {
 }
 
 impl Listens {
-    /// Notifies the subscriptions to these changes: at once where that can be done, and all callers see what has changed, else
+    /// Notifies the subscriptions to these changes: immediately if that is possible, and all callers see what has changed, else
     /// from their tasks.
     pub(super) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
-        // Where there are thousands it takes a while, in which others can have the lock.
+        // With thousands of subscriptions the loop takes a while; the lock is free meanwhile.
         let listens = self.0.lock().clone();
         for listen in listens {
             consume_budget().await;
@@ -98,7 +98,8 @@ impl Listens {
         }
     }
 
-    /// Notifies all of all that they have subscribed to, from their tasks. Returns what they have subscribed to of extensions.
+    /// Notifies all subscriptions of all their topics, from their tasks. Returns the keys and values of extensions that they
+    /// have subscribed to.
     #[cfg(feature = "http-server")]
     pub(super) async fn add_all(&self) -> Vec<Published> {
         let listens = self.0.lock().clone();
@@ -120,7 +121,7 @@ impl Listens {
         published
     }
 
-    /// Whether a subscription is to `value` under the `key` of an extension.
+    /// Whether any client has subscribed to `value` under the `key` of an extension.
     #[cfg(feature = "http-server")]
     pub(super) fn listen_to(&self, key: &str, value: &Value) -> bool {
         let listens = self.0.lock();
@@ -166,7 +167,7 @@ impl Listens {
     /// Registers a subscription; from now on it misses no change.
     ///
     /// # Errors
-    /// Where there are too many.
+    /// If the limit is reached.
     pub(super) fn register<'a>(
         self: &Arc<Self>,
         cx: &'a RequestContext,
@@ -199,20 +200,20 @@ impl Listens {
 }
 
 impl Listen {
-    /// The client knows that the subscription is open: from here on it can be notified at once.
+    /// Records that the subscription was acknowledged: from here on the client can be notified immediately.
     pub(super) fn note_acknowledged(&self) {
         self.state.lock().is_open = true;
     }
 
-    /// Notifies the client at once. Returns whether that was done.
+    /// Notifies the client immediately. Returns whether that was possible.
     fn send(&self, messages: &[&Message]) -> bool {
         let connection = &self.cx.parts().connection;
-        // It is held meanwhile, so that nothing is sent once the subscription has ended.
+        // The lock is held meanwhile, so that nothing is sent after the subscription has ended.
         let state = self.state.lock();
         state.is_open && !self.cx.is_cancelled() && send(messages, connection, self.cx.request_id())
     }
 
-    /// Waits until something is due, and takes it.
+    /// Waits until notifications are due, and takes them.
     pub(super) async fn next(&self) -> Box<Due> {
         self.is_due.notified().await;
         self.state.lock().due.take().unwrap_or_default()
@@ -236,7 +237,7 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// A notification that cannot be sent is no fault of the change: the session ends.
+/// Logs that a notification could not be sent; the change itself succeeds, as the session is ending.
 pub(super) fn log_unsent(sent: Result<()>) {
     if let Err(error) = sent {
         tracing::debug!(error = %Logged(&error), "a client was not notified of a change");

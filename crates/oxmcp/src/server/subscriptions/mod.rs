@@ -1,19 +1,20 @@
-//! Subscriptions: notifying clients of list changes, resource updates and what extensions publish.
-//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions), and for
-//! clients until 2025-11-25 [those of then](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+//! Subscriptions: notifying clients of list changes, resource updates and events that extensions publish.
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions), and for clients
+//! until 2025-11-25 [resource
+//! subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
 //! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
 //! | `changes.rs` | notifying all clients of a change, coalesced |
-//! | `nodes.rs`, `change_bus.rs` | changes at other nodes: what is told and heard, and the bus for it |
-//! | `written_changes.rs` | the notifications of changes, written once for all who can be notified at once |
-//! | `topics.rs` | sets of what has changed, or of what a client has subscribed to |
+//! | `nodes.rs`, `change_bus.rs` | changes at other nodes: sending and receiving them, and the bus for it |
+//! | `written_changes.rs` | the notifications of changes, written once for all clients that can be notified immediately |
+//! | `topics.rs` | sets of topics that have changed, or that a client has subscribed to |
 //! | `listen.rs` | `subscriptions/listen`, a request that stays open |
-//! | `listens.rs` | the registry of these, and what is due for each |
+//! | `listens.rs` | the registry of these requests, and the notifications due for each |
 //! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |
 //! | `watched.rs` | the resources that a session watches, and the hooks |
-//! | `quota.rs` | how much a client may watch over one connection, and what of the endpoint's budget that takes |
+//! | `quota.rs` | the quota of a client's watches over one connection, and their share of the endpoint's budget |
 
 #[cfg(feature = "http-server")]
 mod change_bus;

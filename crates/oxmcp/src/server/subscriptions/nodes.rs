@@ -1,4 +1,4 @@
-//! Changes at other nodes: a server tells them what changes here, and notifies its clients of what changes there.
+//! Changes at other nodes: a server notifies them of its changes, and its clients of theirs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,19 +23,19 @@ use crate::{
     store::{Bus, any_bus},
 };
 
-/// The pause before nodes are told again that could not be.
+/// The pause before a message that could not be sent to other nodes is sent again.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// What the nodes of this server tell each other changes by, for one that is not served by a
-    /// [`StreamableHttp`](crate::http::StreamableHttp), whose [`bus`](crate::http::StreamableHttp::bus) does the same. All that have a
-    /// bus in common and the same name are nodes of one server; the first bus counts.
+    /// Sets the bus by which the nodes of this server notify each other of changes, for a server that is not served by a
+    /// [`StreamableHttp`](crate::http::StreamableHttp), whose [`bus`](crate::http::StreamableHttp::bus) does the same. All
+    /// servers that share a bus and have the same name are nodes of one server; the first bus counts.
     ///
-    /// What is told at one node ([`resource_updated`](Self::resource_updated), changes of its lists) the clients of all are notified of,
-    /// once. Nothing but that is told: each node must be given the same tools, and must be able to read the same resources.
-    /// What an extension [publishes](Self::publish) reaches other nodes where it says
-    /// [how](crate::Extension::republishes). Where messages may have been lost, the clients of a node are told that all lists have
-    /// changed, and all that they watch.
+    /// A change that is reported at one node ([`resource_updated`](Self::resource_updated), changes of its lists) is sent to
+    /// the clients of all nodes, once. Only notifications are shared: each node must be given the same tools, and must be able
+    /// to read the same resources. The events that an extension [publishes](Self::publish) reach other nodes if it says
+    /// [how](crate::Extension::republishes). If messages may have been lost, the clients of a node are notified that all lists
+    /// have changed, and all resources that they watch.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Server {
         self
     }
 
-    /// Shares changes with the nodes at a bus, unless the server does with others.
+    /// Shares changes with the nodes at a bus, unless the server has joined a bus already.
     pub(crate) fn join(&self, bus: &Arc<ChangeBus>) {
         let member = self.bus_member();
         if member.get().is_none() && member.set(BusMember::new(bus)).is_ok() {
@@ -62,7 +62,7 @@ impl Server {
         }
     }
 
-    /// Hears from here on what changes at other nodes: there are clients to be notified.
+    /// Receives the changes of other nodes from here on: there are clients to be notified.
     pub(in crate::server) fn hear_nodes(&self) {
         let (Some(member), Some(runtime)) = (self.bus_member().get(), self.changes().runtime())
         else {
@@ -79,13 +79,15 @@ impl Server {
         member.bus.subscribe(&runtime);
     }
 
-    /// Tells other nodes that these have changed, soon. Returns them with the change that others hear of.
+    /// Notifies other nodes soon that these topics have changed. Returns the topics with the change that other nodes are told
+    /// of.
     pub(super) fn share(&self, topics: Topics) -> Topics {
         let change = self.tell_nodes(|news, number| news.add(&topics, number));
         topics.due_to(change)
     }
 
-    /// Tells other nodes of a change, soon, to which `add` gives its number. `None` where there are no others.
+    /// Notifies other nodes of a change, soon; `add` adds it to the news under its number. `None` if the server has no bus or
+    /// no runtime.
     pub(super) fn tell_nodes(&self, add: impl FnOnce(&mut News, u64)) -> Option<Change> {
         let member = self.bus_member().get()?;
         let runtime = self.changes().runtime()?;
@@ -127,7 +129,7 @@ impl Server {
         }
     }
 
-    /// Whether a subscription here is to be notified of it.
+    /// Whether a subscription at this node is to be notified of the event.
     fn is_listened_to(&self, (key, value): &Published) -> bool {
         let Ok(value) = serde_json::from_str(value) else {
             return false;
@@ -136,7 +138,7 @@ impl Server {
         listens(self.listens()) || self.sessions().any(|it| listens(&it.role().listens))
     }
 
-    /// Notifies subscriptions here of what extensions have published elsewhere.
+    /// Notifies the subscriptions at this node of the events that extensions have published at other nodes.
     fn republish(&self, published: Vec<Published>) {
         let Some(member) = self.bus_member().get() else {
             return;
@@ -178,7 +180,7 @@ impl Server {
     }
 }
 
-/// Tells other nodes. Returns whether that was done, or nobody is left to do it.
+/// Sends news to the other nodes. Returns true if that was done, or if the server is gone and cannot do it.
 async fn tell(server: &WeakServer, news: &News) -> bool {
     let Some(server) = server.upgrade() else {
         return true;
@@ -194,7 +196,7 @@ async fn tell(server: &WeakServer, news: &News) -> bool {
     .is_ok()
 }
 
-/// Notifies all clients of all that they are to be notified of: anything may have changed, by this.
+/// Notifies all clients of all their topics: anything may have changed, by this change.
 async fn tell_everything(server: &Server, change: Change) {
     let mut published = server.listens().add_all().await;
     for session in server.sessions() {

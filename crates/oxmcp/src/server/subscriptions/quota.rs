@@ -1,5 +1,5 @@
-//! Quota of what a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`, which counts in the
-//! budget of an HTTP endpoint, too.
+//! Quota of the resources that a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`;
+//! they also count in the budget of an HTTP endpoint.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::{
     sync::Mutex,
 };
 
-/// The bytes of a request's id and `_meta` that are not counted: several times what clients send.
+/// The bytes of a request's id and `_meta` that do not count in the quota: several times the bytes that clients send.
 const UNCOUNTED: usize = 4 << 10;
-/// What is kept for a URI beside its text, in bytes, roughly.
+/// The approximate memory for a URI in addition to its text, in bytes.
 const PER_URI: usize = 128;
-/// A JSON value takes this many times as much memory as its text at most: `0,` has 2 bytes, and 32 as a value.
+/// The maximum ratio of the memory of a JSON value to that of its text: `0,` has 2 bytes, and 32 as a value.
 const PER_BYTE_OF_JSON: usize = 16;
 
-/// How much a client watches over one connection.
+/// The quota of the resources that a client watches over one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Quota(Mutex<Used>);
 
@@ -31,11 +31,11 @@ struct Used {
 }
 
 impl Quota {
-    /// Reserves what a subscription keeps: the resources of its filter, the values for extensions, and the metadata of its
-    /// request.
+    /// Reserves the quota for the data that a subscription keeps: the resources of its filter, the values for extensions, and
+    /// the metadata of its request.
     ///
     /// # Errors
-    /// Where it is more than the quota, or than the endpoint has room for.
+    /// If it exceeds the quota, or the room that the endpoint has.
     pub(super) fn reserve_filter(
         self: &Arc<Self>,
         filter: &SubscriptionFilter,
@@ -52,10 +52,11 @@ impl Quota {
         self.reserve(lengths, uncounted, &cx.parts().connection)
     }
 
-    /// Reserves things of these lengths. `uncounted` bytes are kept beside them, which count in the budget alone.
+    /// Reserves the quota for items of these lengths. `uncounted` is the number of further bytes, which count in the budget
+    /// alone.
     ///
     /// # Errors
-    /// Where it is more than the quota, or than the endpoint has room for.
+    /// If it exceeds the quota, or the room that the endpoint has.
     pub(super) fn reserve(
         self: &Arc<Self>,
         lengths: impl IntoIterator<Item = usize>,
@@ -90,10 +91,10 @@ impl Quota {
     }
 }
 
-/// Charges so many bytes to the budget that a connection counts in, where there is one.
+/// Charges the bytes to the connection's budget, if it has one.
 ///
 /// # Errors
-/// Where there is no room for them.
+/// If the budget has no room for them.
 #[cfg(feature = "http-server")]
 fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
     let Some(budget) = connection.outbox.budget() else {
@@ -108,7 +109,7 @@ fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
     Ok(Some(charge))
 }
 
-/// A part of the quota, which is released when this is dropped.
+/// A part of the quota, which is released on drop.
 #[derive(Debug)]
 pub(super) struct Reserved {
     quota: Arc<Quota>,

@@ -1,4 +1,4 @@
-//! Subscriptions of a server: allowing them, resource updates, and what extensions publish.
+//! Subscriptions of a server: allowing them, resource updates, and events that extensions publish.
 
 use std::{future::Future, sync::Arc};
 
@@ -18,10 +18,10 @@ use crate::{
 };
 
 impl Server {
-    /// Lets clients watch resources: those that do are notified by [`resource_updated`](Self::resource_updated).
+    /// Lets clients watch resources: [`resource_updated`](Self::resource_updated) notifies the clients that do.
     ///
-    /// Any URI can be watched, also one that cannot be read yet. Where resources or templates are
-    /// [for some callers only](crate::Resource::visible_to), the others are not notified of their updates.
+    /// Any URI can be watched, even one that cannot be read yet. If resources or templates are [for some callers
+    /// only](crate::Resource::visible_to), the others are not notified of their updates.
     /// A watch ends with the session at the latest.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
@@ -30,16 +30,17 @@ impl Server {
         self.allow_subscriptions(ResourceSubscriptions::default())
     }
 
-    /// Lets clients watch resources, as [`subscriptions`](Self::subscriptions) does, and says what is to be done when one
-    /// begins and when it ends to watch one: begin to watch a file, say, and end it again.
+    /// Lets clients watch resources, as [`subscriptions`](Self::subscriptions) does, and sets the handlers that are called when
+    /// a client begins and when it ends to watch one: to start and stop a file watcher, for example.
     ///
-    /// `subscribe` may fail: then the client does not watch the resource. For clients until 2025-11-25 its error is the
-    /// answer; for others the acknowledgement says what was agreed to. Each time that it succeeds is followed by one call of
-    /// `unsubscribe`, when the client has had enough or the session has ended. A client that subscribes twice to the same
+    /// `subscribe` may fail: then the client does not watch the resource. For clients until 2025-11-25 its error is the answer;
+    /// for later ones the acknowledgement lists the accepted resources. Each successful call is followed by one call of
+    /// `unsubscribe`, when the client unsubscribes or the session has ended. A client that subscribes twice to the same
     /// resource by `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
     ///
-    /// Where resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is asked about what
-    /// the caller can read, and nothing else can be watched: so what is hidden looks like what does not exist.
+    /// If resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is called only for
+    /// resources that the caller can read, and no others can be watched: so a hidden resource looks like one that does not
+    /// exist.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Resource, Server, ServerSession};
@@ -86,11 +87,11 @@ impl Server {
         })
     }
 
-    /// Notifies the clients that watch a resource that it was updated, whatever their revision: the sessions that subscribed
-    /// to this very URI, and the open subscriptions that name it.
+    /// Notifies the clients that watch a resource that it was updated, whatever their revision: the sessions that subscribed to
+    /// this very URI, and the open subscriptions that name it.
     ///
-    /// Updates within 10 ms are sent once for each URI, and to a client that reads slowly as often as it can take.
-    /// May be called from any thread, as often as you like. Without [`subscriptions`](Self::subscriptions) it does
+    /// Updates within 10 ms are sent once for each URI; a client that reads slowly gets them as often as it can read them. The
+    /// method may be called from any thread, and any number of times. Without [`subscriptions`](Self::subscriptions) it does
     /// nothing.
     ///
     /// ```
@@ -119,7 +120,7 @@ impl Server {
         } else {
             None
         };
-        // Only what is watched is collected, so that it has the bounds of what is watched.
+        // Only watched URIs are collected, so that the same bounds apply to the collected set.
         let watched =
             self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
         if watched {
@@ -130,16 +131,17 @@ impl Server {
         }
     }
 
-    /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under
-    /// the extension's `key`, and all clients with a session of 2025-11-25 or earlier, since they cannot subscribe. Those need not
-    /// have declared the extension, as for [`RequestContext::notify`]: they ignore what they do not know.
+    /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under the
+    /// extension's `key`, and all clients with a session of 2025-11-25 or earlier, since they cannot subscribe. The latter need
+    /// not have declared the extension, as for [`RequestContext::notify`]: they ignore unknown notifications.
     ///
-    /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` is all of
-    /// them. What is published for one client reaches it in order. It may be called from any thread. A subscription that does
-    /// not read is ended, with an error, when more than
-    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) wait.
+    /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` matches all
+    /// values. The notifications for one client arrive in order. The method may be called from any thread. A subscription whose
+    /// client does not read is ended, with an error, when more than
+    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) notifications wait.
     ///
-    /// Subscriptions at other nodes are notified where the extension says how ([`Extension::republishes`](crate::Extension::republishes)).
+    /// Subscriptions at other nodes are notified if the extension says how
+    /// ([`Extension::republishes`](crate::Extension::republishes)).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, protocol::{Notification, NotificationParams}};
@@ -158,7 +160,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Where no extension of the server has the key, or the params are no JSON object.
+    /// If no extension of the server has the key, or the params are no JSON object.
     pub fn publish<N: Notification>(
         &self,
         key: &str,
@@ -197,7 +199,7 @@ impl Server {
                 let job = Box::pin(async move {
                     event.send(&connection, JsonObject::new()).await;
                 });
-                // It costs the peer nothing: all sessions share the event.
+                // The job counts with 0 bytes in the queue: all sessions share the event.
                 queue.push(job, 0);
             }
         }
@@ -218,7 +220,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Sets the handlers of [`Server::on_subscribe`], which take the state first.
+    /// Sets the handlers of [`Server::on_subscribe`], which take the state as their first argument.
     pub fn on_subscribe<S, SF, U, UF>(&self, subscribe: S, unsubscribe: U) -> &Self
     where
         S: Fn(State, RequestContext, String) -> SF + Send + Sync + 'static,

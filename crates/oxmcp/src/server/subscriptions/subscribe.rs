@@ -62,7 +62,7 @@ async fn begin(
     Ok(Body::of(EmptyResult::default()))
 }
 
-/// As [`subscribe`].
+/// See [`subscribe`].
 pub(in crate::server) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
     let name = method::Unsubscribe::NAME;
     if call.features.subscriptions.is_none() {
@@ -82,7 +82,7 @@ async fn end(session: ServerSession, uri: String) -> Result<Body> {
     Ok(Body::of(EmptyResult::default()))
 }
 
-/// Goes on in a task of its own: what follows is a user's code, and may take its time.
+/// Continues in a task of its own: the user's code follows, and may take long.
 pub(super) async fn leave_connection_task() {
     yield_now().await;
 }

@@ -1,5 +1,5 @@
-//! Topics of notifications: sets of what has changed, or of what a client has subscribed to, and the changes that wait to be
-//! sent.
+//! Topics of notifications: sets of topics that have changed, or that a client has subscribed to, and the changes that wait to
+//! be sent.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ pub(super) const LISTS: [(&str, HasList); 3] = [
     }),
 ];
 
-/// A change at a node. Others have other numbers.
+/// A change at a node. Each change of a node has a number of its own.
 #[cfg(feature = "http-server")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
@@ -43,8 +43,8 @@ pub(crate) struct Topics {
     pub(crate) lists: SubscriptionFilter,
     /// The resources, in the order in which they are sent.
     pub(crate) uris: BTreeSet<Arc<str>>,
-    /// What has made each of them due, where other nodes are told of that, too: of each node the number of the last change. By the
-    /// notification of a list, or the URI.
+    /// The changes that have made each topic due, if other nodes send them, too: for each node the number of the last change.
+    /// The key is the notification of a list, or the URI.
     changes: BTreeMap<Arc<str>, BTreeMap<u64, u64>>,
 }
 
@@ -70,7 +70,7 @@ impl Topics {
         }
     }
 
-    /// A change has made all of them due, of which other nodes are told, if there are any.
+    /// Records for all topics the change that has made them due, if other nodes are notified of it.
     #[cfg(feature = "http-server")]
     pub(super) fn due_to(mut self, change: impl Into<Option<Change>>) -> Self {
         let Some(change) = change.into() else {
@@ -84,7 +84,7 @@ impl Topics {
         self
     }
 
-    /// A change has made one of them due.
+    /// Records a change that has made one of the topics due.
     #[cfg(feature = "http-server")]
     pub(super) fn note_change(&mut self, topic: Arc<str>, change: Change) {
         self.note_changes(topic, [(change.node, change.number)]);
@@ -98,7 +98,7 @@ impl Topics {
         }
     }
 
-    /// The same, made due by what has made others due.
+    /// The same topics, with the changes that have made the same topics due in `others`.
     pub(in crate::server) fn due_as(mut self, others: &Self) -> Self {
         let is_list = |topic: &str| self.lists().any(|list| list == topic);
         let changes = others.changes.iter();
@@ -109,7 +109,7 @@ impl Topics {
         self
     }
 
-    /// What has made a topic due, as a notification of it says: the same text for the same changes.
+    /// The changes that have made a topic due, as text for its notification: the same text for the same changes.
     pub(super) fn changes_of(&self, topic: &str) -> Option<String> {
         let changes = self.changes.get(topic)?.iter();
         let changes = changes.map(|(node, number)| format!("{node:x}.{number}"));
@@ -126,7 +126,7 @@ impl Topics {
         self.lists.is_empty() && self.uris.is_empty()
     }
 
-    /// What is in both, whatever has made it due.
+    /// The topics that are in both sets, without their changes.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let (fewer, more) = if self.uris.len() < other.uris.len() {
             (self, other)
@@ -141,7 +141,7 @@ impl Topics {
         }
     }
 
-    /// Adds what is in `other`.
+    /// Adds the topics of `other`.
     pub(crate) fn merge(&mut self, mut other: Self) {
         self.lists.merge(other.lists);
         self.uris.append(&mut other.uris);
@@ -162,7 +162,7 @@ impl From<SubscriptionFilter> for Topics {
     }
 }
 
-/// Changes of a server that no client was notified of yet.
+/// The changes of a server that clients have not been notified of yet.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(super) due: Arc<DueTopics>,
@@ -171,12 +171,12 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// A client has connected within the current runtime.
+    /// Records the current runtime, in which a client has connected.
     pub(crate) fn connected(&self) {
         *self.runtime.lock() = Handle::try_current().ok();
     }
 
-    /// The runtime to send from, where there is any.
+    /// The runtime to send from, if there is one.
     pub(super) fn runtime(&self) -> Option<Handle> {
         let newest = || {
             let runtime = self.runtime.lock();
@@ -186,8 +186,8 @@ impl Changes {
     }
 }
 
-/// Topics of which notifications are to be sent, as a set: it does not grow with the number of changes, however slowly a client
-/// reads.
+/// The topics of which notifications are to be sent, as a set: it does not grow with the number of changes, however slowly a
+/// client reads.
 #[derive(Debug, Default)]
 pub(crate) struct DueTopics(Mutex<DueState>);
 
@@ -199,7 +199,7 @@ struct DueState {
 }
 
 impl DueTopics {
-    /// Adds topics. Returns whether the caller must begin to send them.
+    /// Adds topics. Returns whether the caller must start sending them.
     pub(super) fn add(&self, topics: Topics) -> bool {
         let mut due = self.0.lock();
         due.topics.merge(topics);
@@ -207,7 +207,7 @@ impl DueTopics {
     }
 }
 
-/// The duty to send due topics. Dropped with a runtime that ends meanwhile, it leaves them to another task.
+/// The duty to send due topics. If it is dropped with its runtime, another task may send them.
 pub(super) struct DueSender<D: Deref<Target = DueTopics>>(Option<D>);
 
 impl<D: Deref<Target = DueTopics>> DueSender<D> {
@@ -215,7 +215,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
         Self(Some(due))
     }
 
-    /// The topics to send next. `None` where there are none, which ends the duty.
+    /// The topics to send next. `None` ends the duty: no topics are due.
     pub(super) fn next(&mut self) -> Option<Topics> {
         let mut state = self.0.as_ref()?.0.lock();
         state.is_sending = !state.topics.is_empty();
@@ -227,7 +227,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
         None
     }
 
-    /// The topics so far, which ends the duty: what comes from here on is sent anew.
+    /// Returns the topics so far and ends the duty: later topics are sent by another task.
     pub(super) fn finish(mut self) -> Topics {
         let Some(due) = self.0.take() else {
             return Topics::default();
@@ -287,7 +287,7 @@ mod tests {
             changes(&all),
             [both.clone(), one.clone(), None, one.clone()]
         );
-        // What a session is not told of is not kept for it.
+        // The changes of topics of which a session is not notified are not kept.
         let mut told = Topics::of_resource("a:").due_as(&all);
         assert_eq!(changes(&told), [both.clone(), None, None, None]);
         told.lists.tools_list_changed = true;

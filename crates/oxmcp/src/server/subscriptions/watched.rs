@@ -29,7 +29,7 @@ pub(crate) struct ResourceSubscriptions {
     pub(super) hooks: Option<Arc<Hooks>>,
 }
 
-/// The functions that are called when a watch begins and when it has ended.
+/// The functions that are called when a watch begins and after it has ended.
 pub(crate) struct Hooks {
     pub(super) subscribe: Box<Subscribe>,
     pub(super) unsubscribe: Box<Unsubscribe>,
@@ -37,17 +37,17 @@ pub(crate) struct Hooks {
 
 type Subscribe = dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send + Sync;
 
-/// It takes the connection, of which a session is made above this.
+/// The function takes the connection; a layer above makes a session of it.
 type Unsubscribe = dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sync;
 
 opaque_debug!(Hooks);
 
-/// A watch that has ended, and the hooks that are called then.
+/// A watch that has ended, with the hooks to be called for it.
 pub(crate) type EndedWatch = (Arc<Hooks>, Arc<str>);
 
 /// Calls the hooks of watches that have ended.
 pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
-    // Where the runtime has ended, no task is left to do it.
+    // If the runtime has ended, no task can call them.
     let (false, Ok(runtime)) = (ended.is_empty(), Handle::try_current()) else {
         return;
     };
@@ -66,14 +66,15 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
 #[derive(Debug, Default)]
 pub(crate) struct WatchedResources {
     state: Mutex<State>,
-    /// Held by one request at a time, in the order of arrival: unsubscribing relies on having subscribed.
+    /// Held by one request at a time, in the order of arrival, so that a request to unsubscribe finds the subscription before
+    /// it.
     requests: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     watched: HashMap<Arc<str>, Watch>,
-    /// The caller of the last request, for which visibility is decided again before each update.
+    /// The caller of the last request, for whom visibility is decided again before each update.
     caller: Option<Caller>,
     is_closed: bool,
 }
@@ -81,7 +82,7 @@ struct State {
 #[derive(Debug)]
 struct Watch {
     _reserved: Reserved,
-    /// The hooks that are called when it ends. `None` before `subscribe` has succeeded, and where there are none.
+    /// The hooks that are called when the watch ends. `None` until `subscribe` has succeeded, and if there are no hooks.
     hooks: Option<Arc<Hooks>>,
 }
 
@@ -90,14 +91,14 @@ impl WatchedResources {
         self.state.lock().watched.contains_key(uri)
     }
 
-    /// All that are watched.
+    /// The URIs of all watched resources.
     #[cfg(feature = "http-server")]
     pub(crate) fn uris(&self) -> Vec<String> {
         let state = self.state.lock();
         state.watched.keys().map(|uri| uri.to_string()).collect()
     }
 
-    /// Which of these are watched.
+    /// Those of the topics' resources that are watched.
     pub(crate) fn of(&self, topics: &Topics) -> BTreeSet<Arc<str>> {
         let state = self.state.lock();
         let watched = topics.uris.iter();
@@ -105,7 +106,7 @@ impl WatchedResources {
         watched.cloned().collect()
     }
 
-    /// A context in which visibility is decided.
+    /// A context for deciding visibility. `None` if no resource is watched.
     pub(crate) fn context(
         &self,
         connection: &Arc<Connection>,
@@ -117,7 +118,7 @@ impl WatchedResources {
         Some(RequestContext::new(Arc::new(context)))
     }
 
-    /// The session has ended. Returns what ends with it.
+    /// Ends all watches with the session. Returns the ended watches that have hooks.
     pub(crate) fn close(&self) -> Vec<EndedWatch> {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -133,21 +134,21 @@ impl WatchedResources {
         self.requests.lock().await
     }
 
-    /// Ends a watch. Returns the hooks that are called then.
+    /// Ends a watch. Returns the hooks to be called for it.
     pub(super) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
         let mut state = self.state.lock();
         let ended = state.watched.remove(uri);
         if state.watched.is_empty() {
-            // Nothing is left that is decided for it.
+            // The caller is needed only while there are watches.
             state.caller = None;
         }
         ended?.hooks
     }
 
-    /// Watches from now on, so that nothing is missed. `None` where it is watched already.
+    /// Begins a watch immediately, so that no change is missed. `None` if the resource is watched already.
     ///
     /// # Errors
-    /// Where the session has ended, the quota is used up, or the endpoint has no room.
+    /// If the session has ended, the quota is used up, or the endpoint has no room.
     pub(super) fn begin(
         &self,
         uri: &Arc<str>,
@@ -174,19 +175,19 @@ impl WatchedResources {
     }
 }
 
-/// A resource whose hook has not agreed yet: dropped before, it is not watched.
+/// A watch that the hook has not accepted yet; it ends if this is dropped before.
 pub(super) struct PendingWatch<'a> {
     resources: &'a WatchedResources,
     uri: Option<Arc<str>>,
 }
 
 impl PendingWatch<'_> {
-    /// There is no hook that has to agree.
+    /// Keeps the watch: there is no hook that must accept it.
     pub(super) fn keep(mut self) {
         self.uri = None;
     }
 
-    /// The hook has agreed. Returns what has ended meanwhile.
+    /// Keeps the watch, which the hook has accepted. Returns the watch if it has ended meanwhile.
     pub(super) fn agreed(mut self, hooks: Arc<Hooks>) -> Option<EndedWatch> {
         let uri = self.uri.take()?;
         match self.resources.state.lock().watched.get_mut(&uri) {

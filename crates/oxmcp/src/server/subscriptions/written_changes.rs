@@ -1,4 +1,4 @@
-//! Notifications of changes, which are written once for all clients that are notified at once.
+//! Notifications of changes, written once for all clients that are notified immediately.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::session::connection::Connection;
 
-/// How many bytes of notifications a client is sent at once. Where there are more each waits for room.
+/// The maximum number of bytes of notifications that a client is sent immediately. More are sent with backpressure.
 const MAX_AT_ONCE: usize = 16 << 10;
 
-/// Changes with their notifications.
+/// Changes with their serialized notifications.
 pub(super) struct WrittenChanges<'a> {
     changed: &'a Topics,
-    /// Those of `LISTS` that are changed.
+    /// The messages of the changed lists, with the functions of `LISTS` that find them in a filter.
     lists: Vec<(HasList, Message)>,
     uris: BTreeMap<&'a str, Message>,
 }
@@ -54,9 +54,10 @@ impl<'a> WrittenChanges<'a> {
         self.changed
     }
 
-    /// Those of the changes that are among these topics.
+    /// The messages of the changes that are among these topics.
     pub(super) fn of(&self, topics: &Topics) -> Vec<&Message> {
-        // Those of the smaller set are looked up: a client may have subscribed to thousands of resources, and thousands may change.
+        // The smaller set is looked up in the larger one: a client may have subscribed to thousands of resources, and thousands
+        // may change.
         if topics.uris.len() < self.uris.len() {
             let uris = topics.uris.iter();
             return self.with_lists(&topics.lists, uris.filter_map(|uri| self.uris.get(&**uri)));
@@ -64,7 +65,7 @@ impl<'a> WrittenChanges<'a> {
         self.of_watched(&topics.lists, |uri| topics.uris.contains(uri))
     }
 
-    /// Those of the changes that are among these lists, and those of resources that are watched.
+    /// The messages of the changes that are among these lists, and of the watched resources.
     pub(super) fn of_watched(
         &self,
         lists: &SubscriptionFilter,
@@ -84,8 +85,8 @@ impl<'a> WrittenChanges<'a> {
     }
 }
 
-/// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, where it has to wait, they
-/// are many, or middleware comes first.
+/// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, if the buffer is full,
+/// the messages are too long, or outgoing middleware must be called first.
 pub(super) fn send(
     messages: &[&Message],
     connection: &Connection,
@@ -102,22 +103,22 @@ pub(super) fn send(
     })
 }
 
-/// Whether these can be sent at once.
+/// Whether the messages are short enough to be sent immediately.
 fn are_few(messages: &[&Message], subscription: Option<&RequestId>) -> bool {
     let id = subscription.and_then(RequestId::as_str).map_or(0, str::len);
     let mut lengths = messages.iter().map(|message| message.length() + id);
     lengths.try_fold(MAX_AT_ONCE, usize::checked_sub).is_some()
 }
 
-/// A notification.
+/// A serialized notification.
 pub(super) struct Message {
-    /// It as a line, with nothing in its `_meta`.
+    /// The notification as one line of JSON, without `_meta`.
     line: Vec<u8>,
-    /// The changes that it tells of, where other nodes tell of them, too.
+    /// The changes that it reports, if other nodes report them, too.
     changes: Option<String>,
 }
 
-/// The end of such a line: that of its params, and its own.
+/// The end of such a line: the end of its params, and its own.
 const END: &[u8] = b"}}\n";
 
 impl Message {
@@ -131,7 +132,7 @@ impl Message {
         self.line.len() + self.changes.as_ref().map_or(0, String::len)
     }
 
-    /// Writes it for a subscription, or for a client that other nodes may tell of the same changes.
+    /// Writes the notification for a subscription, or for a client that other nodes may notify of the same changes.
     fn write(&self, out: &mut Vec<u8>, subscription: Option<&RequestId>, is_shared: bool) {
         match (subscription, &self.changes) {
             (Some(id), _) => self.write_with(out, Meta::SUBSCRIPTION_ID, id),
@@ -140,7 +141,7 @@ impl Message {
         }
     }
 
-    /// Writes it with this in its `_meta`.
+    /// Writes the notification with the given member in its `_meta`.
     fn write_with(&self, out: &mut Vec<u8>, key: &str, value: &impl Serialize) {
         let start = self.line.strip_suffix(END).unwrap_or_default();
         out.extend_from_slice(start);
@@ -194,7 +195,7 @@ mod tests {
         }
     }
 
-    /// What is written once must be what would be written for each.
+    /// The shared serialization must equal the one for each client.
     #[test]
     fn what_is_written_once_is_what_would_be_written_for_each() {
         let ids = [RequestId::from(7), RequestId::from("a \"b\"")];

@@ -1,9 +1,10 @@
 //! Attribute `#[tool]`.
 
-/// Makes a tool of an async function: its name, its doc comment and its parameters are what the model is told.
+/// Makes a tool of an async function. The name, the doc comment and the parameters of the function become the name, the
+/// description and the input schema of the tool.
 ///
-/// The function stays as it is, and can be called. Beside it stands `name::tool()`, which makes the [`Tool`](struct@crate::Tool) for
-/// [`Server::tool`](crate::Server::tool); one `use` of the name brings both.
+/// The function stays as it is, and can be called. Next to it the attribute defines `name::tool()`, which makes the
+/// [`Tool`](struct@crate::Tool) for [`Server::tool`](crate::Server::tool); one `use` of the name imports both.
 ///
 /// ```
 /// use oxmcp::{Server, ToolError};
@@ -36,14 +37,15 @@
 /// ```
 ///
 /// # Description
-/// The doc comment up to the first line that begins with `# `: what stands under `# Errors` is for people. There must be one, or else
-/// `description(TEXT)` in the attribute.
+/// The description is the doc comment up to the first line that begins with `# `: a section like `# Errors` is for people. A
+/// function without a doc comment needs `description(TEXT)` in the attribute.
 ///
 /// # Parameters
-/// - Arguments are the parameters with a plain name and an owned type. Their doc comments are their descriptions, and attributes of
-///   serde and schemars mean what they mean on the field of a struct. An [`Option`] may be left out.
-/// - The context is the parameter whose type ends in [`RequestContext`](crate::RequestContext), or that has `#[context]`.
-/// - `#[state]` is what handlers share: it is given to `tool(..)`, in the order of the parameters, and cloned for each call.
+/// - Parameters with a plain name and an owned type are arguments. Their doc comments are the descriptions, and attributes of
+///   serde and schemars have the same meaning as on a field of a struct. An [`Option`] can be omitted by the caller.
+/// - The parameter whose type ends in [`RequestContext`](crate::RequestContext), or that has `#[context]`, is the context.
+/// - Parameters with `#[state]` are state that handlers share: it is passed to `tool(..)`, in the order of the parameters, and
+///   cloned for each call.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -67,11 +69,12 @@
 /// ```
 ///
 /// # Options
-/// What stands in the attribute are the methods of [`Tool`](struct@crate::Tool), as `read_only` or `visible_to(sees)`. There are three more:
-/// `name(TEXT)` in place of the function's name, `description(TEXT)`, and `crate = "path"` where oxmcp is seen under another path.
+/// The options in the attribute are the methods of [`Tool`](struct@crate::Tool), like `read_only` or `visible_to(sees)`. There
+/// are three more: `name(TEXT)` replaces the function's name, `description(TEXT)` sets the description, and `crate = "path"` is
+/// the path of oxmcp if it is not `oxmcp`.
 ///
-/// # Without it
-/// The attribute writes a struct of the arguments, with `serde::Deserialize` and [`JsonSchema`](trait@crate::JsonSchema), and
-/// [`Tool::new`](crate::Tool::new): the same tool can be had by hand, which is the way for methods, for functions with generics, and
-/// for arguments that several tools share.
+/// # Without the attribute
+/// The attribute generates a struct of the arguments, with `serde::Deserialize` and [`JsonSchema`](trait@crate::JsonSchema),
+/// and a call of [`Tool::new`](crate::Tool::new). Write the same by hand for methods, for generic functions, and for arguments
+/// that several tools share.
 pub use oxmcp_macros::tool;

@@ -1,4 +1,4 @@
-//! Tool definition: name, schemas and annotations of a tool, and its handler.
+//! Tool definition: the name, schemas, annotations and handler of a tool.
 
 use std::future::Future;
 
@@ -23,20 +23,19 @@ use crate::{
     },
 };
 
-/// The longest name of a tool.
+/// The maximum length of a tool's name, in bytes.
 const MAX_NAME: usize = 128;
 
-/// A tool: what the model is told of it, and the function that does the work.
+/// A tool: its description for the model, and the function that does the work.
 ///
-/// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON. The attribute
-/// [`#[oxmcp::tool]`](macro@crate::tool) writes `new`, and the struct of the arguments, from a function and its parameters.
-/// A tool whose function takes no input says that it takes no arguments, and ignores what comes nevertheless, unless
-/// [`deny_unknown`](Self::deny_unknown) says otherwise.
-/// What is wrong with a tool (a name or a schema that the protocol does not allow) is reported when it is added to a
-/// server with [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
+/// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON. The
+/// attribute [`#[oxmcp::tool]`](macro@crate::tool) generates the call of `new`, and the struct of the arguments, from a
+/// function and its parameters. A tool whose function takes no input advertises that it takes no arguments, and ignores any
+/// that are sent, unless [`deny_unknown`](Self::deny_unknown) is set. Mistakes (a name or a schema that the protocol does not
+/// allow) are reported when the tool is added to a server with [`Server::add_tools`](crate::Server::add_tools), or when the
+/// server begins to serve.
 ///
-/// This is what a server is given. What a client reads of it in a list is the type of the protocol,
-/// [`protocol::Tool`](crate::protocol::Tool).
+/// This is the type for servers. Clients read the entries of a list as [`protocol::Tool`](crate::protocol::Tool).
 /// See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool).
 ///
 /// ```
@@ -65,30 +64,30 @@ const MAX_NAME: usize = 128;
 pub struct Tool {
     pub(super) definition: Definition,
     pub(super) input: Schema,
-    /// Whether the schema of the input is that of the handler's type.
+    /// Whether the input schema was inferred from the handler's type.
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
     pub(super) handler: ErasedHandler,
     pub(super) validated: bool,
-    /// Whether every call gets a task of its own from the start.
+    /// Whether every call runs on a task of its own from the start.
     pub(super) spawned: bool,
     pub(super) access: Access,
     pub(super) ask_mode: AskMode,
-    /// Code around its calls, the outermost first.
+    /// The layers around the calls, the outermost first.
     pub(super) layers: Vec<ErasedLayer>,
-    /// The extensions that its server must have, by their identifiers.
+    /// The extensions that the server must have, by their identifiers.
     pub(super) requires: Vec<String>,
-    /// Whether a call of it, once it was begun, must not be made again without its client.
+    /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
-    /// The first mistake.
+    /// The first mistake in the definition.
     pub(super) mistake: Option<Error>,
 }
 
 impl Tool {
-    /// A tool whose schemas are those of the handler's types. `description` is what the model decides by.
+    /// Creates a tool whose schemas are those of the handler's types. The model decides by `description` whether to call it.
     ///
-    /// [`#[oxmcp::tool]`](macro@crate::tool) on a free function is the shorter form. This one is for closures, for methods, and for
-    /// arguments that are a type of their own:
+    /// [`#[oxmcp::tool]`](macro@crate::tool) on a free function is the shorter form. This method is for closures, for methods,
+    /// and for arguments whose type is defined separately:
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Tool};
@@ -126,11 +125,11 @@ impl Tool {
         )
     }
 
-    /// A tool whose input schema is given as JSON, and whose handler takes the arguments as they arrived. For tools that
-    /// are known only at run time: from a file, from another server.
+    /// Creates a tool whose input schema is given as JSON, and whose handler takes the arguments as JSON. It is for tools that
+    /// are known only at run time, from a file or from another server.
     ///
-    /// The arguments are validated against the schema before the handler sees them, unless
-    /// [`unvalidated`](Self::unvalidated) says otherwise.
+    /// The arguments are validated against the schema before the handler is called, unless the tool is
+    /// [`unvalidated`](Self::unvalidated).
     ///
     /// ```
     /// use oxmcp::{Tool, ToolError, protocol::{CallToolResult, ContentBlock}};
@@ -198,7 +197,7 @@ impl Tool {
         }
     }
 
-    /// All annotations at once. They are hints: clients must not trust them.
+    /// Sets all annotations at once. They are hints: clients must not trust them.
     #[must_use]
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition.annotations = Some(annotations);
@@ -211,19 +210,19 @@ impl Tool {
         self.annotate(|annotations| annotations.read_only_hint = Some(true))
     }
 
-    /// Hints whether the tool may destroy something, where it changes anything at all.
+    /// Hints whether the tool may destroy something, if it changes anything at all.
     #[must_use]
     pub fn destructive(self, destructive: bool) -> Self {
         self.annotate(|annotations| annotations.destructive_hint = Some(destructive))
     }
 
-    /// Hints that calling the tool again with the same arguments changes nothing more.
+    /// Hints that repeated calls with the same arguments have no additional effect.
     #[must_use]
     pub fn idempotent(self) -> Self {
         self.annotate(|annotations| annotations.idempotent_hint = Some(true))
     }
 
-    /// Hints whether the tool deals with a world outside, as a web search does and a memory does not.
+    /// Hints whether the tool interacts with the outside world, as a web search does and a memory does not.
     #[must_use]
     pub fn open_world(self, open_world: bool) -> Self {
         self.annotate(|annotations| annotations.open_world_hint = Some(open_world))
@@ -234,7 +233,7 @@ impl Tool {
         self
     }
 
-    /// Adds to the schema of the input.
+    /// Adds to the input schema.
     ///
     /// ```
     /// # use oxmcp::{JsonSchema, Tool};
@@ -249,7 +248,7 @@ impl Tool {
         self.set_input(schema)
     }
 
-    /// Replaces the schema of the input, by one that holds as it is written.
+    /// Replaces the input schema, by one that is applied exactly as it is written.
     ///
     /// ```
     /// # use oxmcp::{JsonSchema, Schema, Tool};
@@ -264,11 +263,11 @@ impl Tool {
         self.set_input(schema.into_schema()).holding_as_written()
     }
 
-    /// Refuses arguments that are no properties of the input, and says so in its schema.
+    /// Refuses arguments that are not properties of the input, and states this in the input schema.
     ///
-    /// Without it a tool takes them, since clients add some of their own, and ignores them; only what is surely misspelt is
-    /// refused: `txt` where there is a `text` that is not given. A schema that was [written by hand](Self::input_schema)
-    /// holds as it is written.
+    /// Without it a tool accepts and ignores them, since clients add some of their own; only a name that is certainly misspelt
+    /// is refused, such as `txt` if the property `text` is not given. A schema that was [written by hand](Self::input_schema)
+    /// is applied exactly as it is written.
     #[must_use]
     pub fn deny_unknown(self) -> Self {
         self.input(SchemaOptions::deny_unknown).holding_as_written()
@@ -279,14 +278,14 @@ impl Tool {
         self
     }
 
-    /// Adds to the schema of the output.
+    /// Adds to the output schema.
     #[must_use]
     pub fn output(mut self, options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> Self {
         let base = self.output.take().unwrap_or_else(Schema::empty_object);
         self.set_output(base.with(options))
     }
 
-    /// Replaces the schema of the output. Structured content is validated against it before it leaves.
+    /// Replaces the output schema. Structured content is validated against it before it is sent.
     ///
     /// ```
     /// # use oxmcp::{JsonSchema, Schema, Tool, protocol::CallToolResult};
@@ -300,34 +299,34 @@ impl Tool {
         self.set_output(schema.into_schema())
     }
 
-    /// Leaves out the validation of arguments and results: for proxies, whose peer validates.
+    /// Disables the validation of arguments and results: for proxies, whose peer validates.
     #[must_use]
     pub fn unvalidated(mut self) -> Self {
         self.validated = false;
         self
     }
 
-    /// Runs every call on a task of its own from the start, for a handler that computes or blocks for long now and then.
+    /// Runs every call on a task of its own from the start, for a handler that sometimes computes or blocks for long.
     ///
-    /// A handler that has always been ready within half a millisecond is begun on the connection's own task, which saves
-    /// most of the cost of a call; meanwhile nothing else of the connection is taken. The first call that takes long is
-    /// noticed, and the tool is begun elsewhere from then on. This is for servers that cannot afford that first time.
-    /// Handlers that wait with `.await` do not need it, and code that blocks belongs into
-    /// [`spawn_blocking`](tokio::task::spawn_blocking) all the same.
+    /// By default a handler that has always been ready within half a millisecond is begun on the task of the connection, which
+    /// saves most of the cost of a call; meanwhile no other message of the connection is handled. After the first call that
+    /// takes longer, the tool is begun on other tasks. This method is for servers that cannot afford that first call. Handlers
+    /// that wait with `.await` do not need it, and blocking code still belongs in
+    /// [`spawn_blocking`](tokio::task::spawn_blocking).
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
         self
     }
 
-    /// A call of it must not be made again without its client.
+    /// Forbids that a call that has begun is repeated without its client.
     pub(crate) fn live(mut self) -> Self {
         self.is_live = true;
         self
     }
 
-    /// Adds code around the calls of this tool: for extensions, which can answer otherwise than the tool does, or go on with a
-    /// call that was answered. What was added first is outermost. A layer of all requests is
+    /// Adds a layer around the calls of this tool: for extensions, which can answer differently from the tool, or let a call
+    /// run on after it was answered. The layer that was added first is outermost. To add a layer around all requests, use
     /// [`Server::layer`](crate::Server::layer).
     ///
     /// ```
@@ -351,8 +350,8 @@ impl Tool {
         self
     }
 
-    /// Changes its entry in the list: for the members that an extension sets. The schemas are those of
-    /// [`input`](Self::input) and [`output`](Self::output), whatever is set here.
+    /// Changes the tool's entry in the list: for members that an extension sets. The schemas are always those of
+    /// [`input`](Self::input) and [`output`](Self::output), even if they are changed here.
     ///
     /// ```
     /// use oxmcp::{Tool, protocol::{TaskSupport, ToolExecution}};
@@ -373,9 +372,9 @@ impl Tool {
         self
     }
 
-    /// Decides whose list shows the tool. Unlike one that is not [visible](Self::visible_to), it can be called by the others too,
-    /// so that a [layer](Self::layer) can tell them what they lack. Where several are given, all must agree. The function is
-    /// called for each list, and must be quick.
+    /// Sets a function that decides whose list shows the tool. Unlike a tool that is not [visible](Self::visible_to), it can
+    /// also be called by the other callers, so that a [layer](Self::layer) can tell them what is missing. If several functions
+    /// are given, all must return true. The function is called for each list, and must be quick.
     ///
     /// ```
     /// use oxmcp::{Error, Tool};
@@ -399,15 +398,15 @@ impl Tool {
         self
     }
 
-    /// Says that a server of this tool must have an extension, as [`Extension::requires`](crate::Extension::requires) does of
-    /// another.
+    /// Requires that a server with this tool has an extension, as [`Extension::requires`](crate::Extension::requires) does for
+    /// another extension.
     #[must_use]
     pub fn requires(mut self, extension: impl Into<String>) -> Self {
         self.requires.push(extension.into());
         self
     }
 
-    /// The name that the tool is called by.
+    /// The name of the tool.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
@@ -437,8 +436,8 @@ impl Tool {
 
 options! {
     Tool by name: "tool",
-    /// Decides which callers the tool is for. To the others it does not exist: it is not in their list, and they cannot call
-    /// it. The function is called for each request, and must be quick.
+    /// Sets a function that decides which callers can see and call the tool. To the others it does not exist: it is not in
+    /// their list, and they cannot call it. The function is called for each request, and must be quick.
     ///
     /// ```
     /// use oxmcp::Tool;
@@ -450,7 +449,7 @@ options! {
     visible_to
 }
 
-/// The error, with the name of the tool.
+/// Adds the name of the tool to an error.
 pub(super) fn of_tool(name: &str, error: &Error) -> Error {
     Error::misuse(format!("tool {name:?}: {}", error.message()))
 }

@@ -1,4 +1,4 @@
-//! Tool error: a failure that the model reads.
+//! Tool error: a failure that the model is shown.
 
 use std::{error::Error as StdError, fmt};
 
@@ -6,13 +6,14 @@ use oxmcp_protocol::{CallToolResult, ContentBlock};
 
 use crate::{error::Error, session::handler::traits::with_causes};
 
-/// What a tool fails with.
+/// The error of a tool.
 ///
-/// Its text goes to the model, as a result with `isError: true`, so that the model can do better next time: say what
-/// was wrong and what would be right. Every [`std::error::Error`] becomes one through `?`, with its causes in the text;
-/// an [`oxmcp::Error`](crate::Error) stays what it is and fails the request as a protocol error, which models do not see,
-/// unless it says what the user said ([`Error::is_declined`]), or that a legacy client cannot be asked at all. What is no
-/// `std::error::Error` but can be boxed as one becomes one by [`or_tool_error`](OrToolError::or_tool_error): a `Box<dyn Error>`, an `anyhow::Error`.
+/// Its text is sent to the model, as a result with `isError: true`, so that the model can correct the call: say what was wrong
+/// and what would be right. Every [`std::error::Error`] is converted by `?`, with its causes in the text. An
+/// [`oxmcp::Error`](crate::Error) stays a protocol error, which fails the request and is not shown to models, unless it reports
+/// a choice of the user ([`Error::is_declined`]), or that a legacy client cannot be asked at all. Types that are not a
+/// `std::error::Error` but can be boxed as one, such as a `Box<dyn Error>` or an `anyhow::Error`, are converted by
+/// [`or_tool_error`](OrToolError::or_tool_error).
 /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
 ///
 /// ```
@@ -31,20 +32,20 @@ use crate::{error::Error, session::handler::traits::with_causes};
 pub struct ToolError(Box<Kind>);
 
 enum Kind {
-    /// A result that says that the tool failed.
+    /// A result with `isError: true`.
     Result(CallToolResult),
     /// A protocol error.
     Protocol(Error),
 }
 
 impl ToolError {
-    /// A failure that the model is told of in these words.
+    /// Creates an error with a message for the model.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self::from_content([ContentBlock::text(message)])
     }
 
-    /// A failure that the model is told of with content of any kind.
+    /// Creates an error with content of any kind for the model.
     #[must_use]
     pub fn from_content(content: impl IntoIterator<Item = ContentBlock>) -> Self {
         let mut result = CallToolResult::default();
@@ -53,8 +54,8 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
-    /// A failure of any type, which the model is told of with its causes. An [`oxmcp::Error`](crate::Error) among them
-    /// stays a protocol error, as with `?`.
+    /// Converts an error of any type, whose text and causes are shown to the model. An [`oxmcp::Error`](crate::Error) among
+    /// them stays a protocol error, as with `?`.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -71,7 +72,7 @@ impl ToolError {
         Self::new(with_causes(&*error))
     }
 
-    /// An error of the SDK. The model is to know what the user said, or that there is no asking.
+    /// Converts an error of the SDK. The model is told only of choices of the user, and that the client cannot be asked.
     fn of_ours(error: Error) -> Self {
         if error.is_for_models() {
             return Self::new(error.message());
@@ -98,11 +99,11 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// Makes a [`ToolError`] of errors that are no [`std::error::Error`] themselves, but can be boxed as one: of a
-/// `Box<dyn Error + Send + Sync>`, of an `anyhow::Error`.
+/// Converts errors that are not a [`std::error::Error`] themselves, but can be boxed as one, to a [`ToolError`]: for example a
+/// `Box<dyn Error + Send + Sync>` or an `anyhow::Error`.
 ///
-/// The model reads the error and all of its causes, so this is a word to be said, and not a conversion that happens. Where
-/// they hold what the model is not to see, make a [`ToolError::new`] of what it may.
+/// The model reads the error and all of its causes, so the conversion is explicit. If they contain details that the model must
+/// not see, create a [`ToolError::new`] instead.
 ///
 /// ```
 /// use oxmcp::{OrToolError, ToolError};
@@ -117,10 +118,10 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
 /// # let _ = oxmcp::Tool::new("t", "", handler);
 /// ```
 pub trait OrToolError<T> {
-    /// The same, with an error that the model is told of.
+    /// Converts the error to a [`ToolError`], which the model is shown.
     ///
     /// # Errors
-    /// The same failure.
+    /// The converted error.
     fn or_tool_error(self) -> Result<T, ToolError>;
 }
 
@@ -130,14 +131,14 @@ impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrToolError<T> for Result<T, E
     }
 }
 
-/// What a tool's handler may fail with: a [`ToolError`], or any [`std::error::Error`].
+/// A type that a tool's handler can fail with: a [`ToolError`], or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot fail with `{Self}`",
     label = "neither a `ToolError` nor a `std::error::Error`",
     note = "return `Result<_, ToolError>`; `ToolError::new(text)` makes one of any text, and `?` of any `std::error::Error`"
 )]
 pub trait IntoToolError {
-    /// The error as the model is told of it.
+    /// Converts the error to a [`ToolError`].
     fn into_tool_error(self) -> ToolError;
 }
 

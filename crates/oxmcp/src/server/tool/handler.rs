@@ -1,4 +1,4 @@
-//! Tool handler: the functions that can be one, reading their arguments, and finishing their results.
+//! Tool handlers: the functions that can be handlers, reading their arguments, and finishing their results.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What a tool takes: a type that can be read from JSON and says how that JSON looks.
+/// The input of a tool: a type that can be deserialized from JSON and has a JSON schema.
 ///
 /// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. Doc comments become descriptions.
 #[diagnostic::on_unimplemented(
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
-    /// Whether the handler is given the context of the request.
+    /// Whether the handler takes the context of the request.
     #[doc(hidden)]
     const TAKES_CONTEXT: bool;
 
@@ -116,13 +116,13 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
 #[derive(Debug)]
 pub struct ToolSchemas {
     pub(super) tool: String,
-    /// `None` where the tool is [unvalidated](super::Tool::unvalidated).
+    /// `None` if the tool is [unvalidated](super::Tool::unvalidated).
     pub(super) input: Option<Schema>,
-    /// Whether the input schema was inferred, so that a member that it does not know may be a property that is misspelt. One
-    /// that was written by hand means what it says.
+    /// Whether the input schema was inferred, so that an unknown member may be a misspelt property. A schema that was written
+    /// by hand is applied as it is.
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
-    /// Whether a call, once it was begun, must not be made again without its client.
+    /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
 }
 
@@ -143,7 +143,7 @@ impl ToolSchemas {
     /// Validates the arguments of a call, and reads them.
     fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
         let arguments = Text::checked(arguments);
-        // Mostly one walk does all.
+        // In most cases one pass over the JSON validates and reads the arguments.
         let read = self.input.as_ref().and_then(|it| it.read(arguments));
         let Some(Read {
             value,
@@ -159,7 +159,7 @@ impl ToolSchemas {
         Ok(value)
     }
 
-    /// Validates the arguments of a call, and has serde_json read them: as they are, or rewritten.
+    /// Validates the arguments of a call, and deserializes them with serde_json: as they are, or rewritten.
     #[cold]
     fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
         self.check(arguments)?;
@@ -167,12 +167,12 @@ impl ToolSchemas {
             Ok(value) => return self.check_spelling::<T>(arguments).map(|()| value),
             Err(error) => error,
         };
-        // `3.0` is an integer for the schema that the model was told.
+        // `3.0` is an integer by the schema that the model was given.
         let Some(rewritten) = without_fractions(arguments) else {
             return Err(self.refused::<T>(arguments, &error));
         };
         let rewritten = Text::checked(&rewritten);
-        // Only a type that does not say which of its numbers are integers needs all of them rewritten.
+        // All numbers are rewritten only if the type does not tell which of them are integers.
         let value = match read_whole_numbers(arguments) {
             Some(value) => value,
             None => rewritten
@@ -182,13 +182,13 @@ impl ToolSchemas {
         self.check_spelling::<T>(rewritten).map(|()| value)
     }
 
-    /// The arguments are valid: it is the type that takes less than its schema says.
+    /// The error for arguments that are valid by the schema, but that the type does not accept.
     fn refused<T: DeserializeOwned>(
         &self,
         arguments: Text<'_>,
         error: &serde_json::Error,
     ) -> ToolError {
-        // The position is one in our own copy of the arguments: it would only confuse.
+        // The position refers to an internal copy of the arguments, and would only confuse.
         let error = error.to_string();
         let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
         let said = refused_number(error).unwrap_or_else(|| error.to_owned());
@@ -197,7 +197,7 @@ impl ToolSchemas {
         self.invalid(&format_args!("{place}{said}"))
     }
 
-    /// Refuses a property whose name is misspelt. What else there is, clients add: it is let through.
+    /// Refuses a property whose name is misspelt. Other unknown properties are accepted, since clients add some.
     fn check_spelling<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<(), ToolError> {
         let input = self.input.as_ref().filter(|_| self.is_inferred);
         let Some(input) = input.filter(|it| it.has_others(arguments)) else {
@@ -217,10 +217,10 @@ impl ToolSchemas {
         ))
     }
 
-    /// The result of a call, in the form in which it is encoded.
+    /// Finishes the result of a call, in the form in which it is encoded.
     ///
     /// # Errors
-    /// A protocol error of the handler, and a result that does not fit the output schema.
+    /// If the handler failed with a protocol error, or the result does not fit the output schema.
     pub(super) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
         let CheckedResult { result, is_valid } = match output {
             Ok(checked) => checked,
@@ -232,7 +232,7 @@ impl ToolSchemas {
         Ok(Body::Tool(result))
     }
 
-    /// A result that breaks its own schema is the server's fault: the client learns no more than that.
+    /// Checks the result against the output schema. A mismatch is the server's fault, so the client gets no details.
     fn check_output(&self, result: &CallToolResult) -> Result<()> {
         let (Some(output), false) = (&self.output, result.is_error) else {
             return Ok(());
@@ -251,7 +251,8 @@ impl ToolSchemas {
     }
 }
 
-/// A handler without its type. It takes the arguments as JSON. What the model did wrong is a result, which it can learn from.
+/// A handler with its type erased. It takes the arguments as JSON. Invalid arguments lead to a result with an error that the
+/// model reads.
 pub(super) type ErasedHandler = Arc<
     dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
 >;
@@ -279,7 +280,7 @@ where
     })
 }
 
-/// Erases the type of a handler that takes the arguments as they arrived.
+/// Erases the type of a handler that takes the arguments as JSON.
 pub(super) fn erase_dynamic<F, Fut, R>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, Box<RawValue>) -> Fut + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! Layers of a tool: code of extensions around its calls, which can answer otherwise than the tool does, and go on with a call
-//! that was answered.
+//! Layers of a tool: code of extensions around its calls, which can answer differently from the tool, or let a call run on
+//! after its request was answered.
 
 use std::{
     fmt,
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// A layer without its type.
+/// A layer with its type erased.
 pub(super) type ErasedLayer =
     Arc<dyn Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync>;
 
@@ -47,7 +47,7 @@ where
     Arc::new(move |call| Box::pin(layer(call)))
 }
 
-/// Puts layers around a handler, the first outermost.
+/// Wraps a handler in layers; the first is the outermost.
 pub(super) fn wrap(handler: ErasedHandler, layers: Vec<ErasedLayer>) -> ErasedHandler {
     layers.into_iter().rev().fold(handler, |inner, layer| {
         Arc::new(move |context, arguments, schemas| {
@@ -63,7 +63,7 @@ pub(super) fn wrap(handler: ErasedHandler, layers: Vec<ErasedLayer>) -> ErasedHa
     })
 }
 
-/// A call of a tool, as a [layer](crate::Tool::layer) of the tool gets it.
+/// A call of a tool, as passed to a [layer](crate::Tool::layer) of the tool.
 #[must_use = "the tool is called when this is run"]
 pub struct ToolCall {
     context: RequestContext,
@@ -85,7 +85,7 @@ impl ToolCall {
         &self.context
     }
 
-    /// The arguments as JSON, as they came: the tool has not looked at them yet.
+    /// The arguments as JSON, as they were received: they are not validated yet.
     #[must_use]
     pub fn arguments(&self) -> &str {
         &self.arguments
@@ -94,17 +94,17 @@ impl ToolCall {
     /// Calls the tool.
     ///
     /// # Errors
-    /// What is answered as an error of the protocol. One that [is for input](Error::is_input_required) is to be handed on: the
-    /// client is asked then, and makes the call again.
+    /// Failures that are answered with a protocol error. An error that [is for input](Error::is_input_required) must be passed
+    /// on: the client is then asked for the input, and repeats the call.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handler's.
+    /// Dropping the future drops the future of the handler.
     pub async fn run(self) -> Result<ToolResponse> {
         let body = (self.handler)(self.context, self.arguments, self.schemas).await?;
         Ok(ToolResponse(body))
     }
 
-    /// Calls the tool so that it can go on when the request has been answered without it.
+    /// Turns the call into one that can run on after its request has been answered without it.
     #[must_use]
     pub fn detachable(self) -> DetachableCall {
         let request = self.context;
@@ -133,12 +133,12 @@ impl ToolCall {
 
 opaque_debug!(ToolCall, |it| { tool: it.schemas.tool });
 
-/// What a call of a tool is answered with.
+/// The response to a call of a tool.
 pub struct ToolResponse(Body);
 
 impl ToolResponse {
-    /// A result of a type that an extension has added, by [`Extension::result_type`](crate::Extension::result_type). `members`
-    /// are those of the result, as an object; the type is added to them.
+    /// Creates a result of a type that an extension has added, by [`Extension::result_type`](crate::Extension::result_type).
+    /// `members` is an object with the members of the result; the type is added to them.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     ///
     /// ```
@@ -157,9 +157,8 @@ impl ToolResponse {
     /// ```
     ///
     /// # Errors
-    /// Where this request does not declare the extension, or its revision has no types of results: the error is one to answer
-    /// with.
-    /// Besides, where no extension of the server has the type, or the members are no object.
+    /// If this request does not declare the extension, or its revision has no result types: such an error is meant as the
+    /// response. Also if no extension of the server has the type, or `members` is not an object.
     pub fn of_extension(
         cx: &RequestContext,
         result_type: &str,
@@ -182,12 +181,12 @@ impl ToolResponse {
         Ok(Self(Body::Json(into_text(out)?)))
     }
 
-    /// The task that the call has become because its client asked for one (2025-11-25 only).
+    /// The task that the call became, as its client requested (2025-11-25 only).
     pub(crate) fn of_task(created: CreateTaskResult) -> Self {
         Self(Body::of(created))
     }
 
-    /// The result of the tool. `None` for that of an extension.
+    /// The result of the tool. `None` if it is a result of an extension's type.
     #[must_use]
     pub fn result(&self) -> Option<&CallToolResult> {
         match &self.0 {
@@ -196,10 +195,10 @@ impl ToolResponse {
         }
     }
 
-    /// The result as JSON, as a revision has it.
+    /// Converts the result to JSON, in the form of a revision.
     ///
     /// # Errors
-    /// Where it cannot be JSON.
+    /// If the result cannot be serialized.
     pub fn into_json(self, revision: Revision) -> Result<Box<RawValue>> {
         let json = self.0.into_json(revision, None)?;
         Ok(Text::checked(&json).to_raw())
@@ -225,9 +224,10 @@ struct Members(Map<String, Value>);
 
 impl Payload for Members {}
 
-/// A call of a tool that can go on when its request has been answered without it; made by [`ToolCall::detachable`].
+/// A call of a tool that can run on after its request has been answered without it; made by [`ToolCall::detachable`].
 ///
-/// Until then it is a call like any other: it ends when the caller cancels it, and its progress reaches the caller.
+/// Until it is detached it is a call like any other: it ends when the caller cancels it, and its progress is sent to the
+/// caller.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -258,7 +258,7 @@ pub struct DetachableCall {
     future: BoxFuture<Result<Body>>,
 }
 
-/// The context of a handler that belongs to its request for now. With it ends what the handler sends.
+/// The context of a handler that is still attached to its request. When this is dropped, the handler can send nothing more.
 struct Attached(Option<RequestContext>);
 
 impl Drop for Attached {
@@ -269,20 +269,20 @@ impl Drop for Attached {
     }
 }
 
-/// Ends what a handler sends for a request: the answer follows.
+/// Ends the messages of a handler for a request, before the response is written.
 fn end(parts: &ContextParts) {
     flush_progress(parts);
     parts.set_answered();
 }
 
 impl DetachableCall {
-    /// Runs the call to its end. It can be dropped, and awaited again.
+    /// Runs the call to its end. The future can be dropped, and `run` called again.
     ///
     /// # Errors
     /// As [`ToolCall::run`].
     ///
     /// # Cancel safety
-    /// Cancel safe: the handler stops where it is, and goes on with the next `run` or when it is detached.
+    /// Cancel safe: the handler pauses, and continues with the next `run` or when the call is detached.
     pub async fn run(&mut self) -> Result<ToolResponse> {
         let request = &self.request;
         let parts = self.context.0.as_ref().map(RequestContext::parts);
@@ -304,23 +304,24 @@ impl DetachableCall {
         ended.map(ToolResponse)
     }
 
-    /// Whether the handler has asked what the client is to answer with the next round: then it cannot be detached any more.
+    /// Whether the handler has asked the client a question that is to be answered with the next round: then the call cannot be
+    /// detached any more.
     #[must_use]
     pub fn has_asked(&self) -> bool {
         ask::is_suspended(&self.request)
     }
 
-    /// The newest progress that the handler has reported, whether its caller asked for it or not. What it reports once it is detached
-    /// goes to its work.
+    /// The latest progress that the handler has reported, whether or not the caller has requested progress. Progress after the
+    /// call is detached goes to the [`DetachedWork`].
     #[must_use]
     pub fn progress(&self) -> Option<DetachedProgress> {
         self.context.0.as_ref()?.parts().detached.progress()
     }
 
-    /// The call as it can be stored, to be made again. `None` where the tool does not allow that.
+    /// The stored form of the call, by which it can be repeated. `None` if the tool does not allow that.
     ///
     /// # Errors
-    /// Where it is no JSON.
+    /// If a part of the call is not JSON.
     pub(crate) fn to_stored(&self) -> Result<Option<StoredCall>> {
         if self.is_live {
             return Ok(None);
@@ -328,17 +329,17 @@ impl DetachableCall {
         StoredCall::of(&self.request, &self.arguments).map(Some)
     }
 
-    /// Detaches the handler from its request, which is to be answered by other means. What it sends is dropped from now on but
-    /// for its progress and its questions, which go to `work`. It is cancelled by the token alone, and dropped after
-    /// [`Limits::cancel_grace`](crate::Limits::cancel_grace) then. The future that is returned is the rest of the call, to be
-    /// spawned.
+    /// Detaches the handler from its request, which is then to be answered by other means. From now on the messages of the
+    /// handler are dropped, except for its progress and its questions, which go to `work`. Only the token cancels the handler,
+    /// which is dropped [`Limits::cancel_grace`](crate::Limits::cancel_grace) later. The returned future is the rest of the
+    /// call, and is to be spawned.
     ///
     /// # Errors
-    /// The call, where its handler has asked the client something before it was detached: [run](Self::run) it to its end, and
-    /// answer with what it returns.
+    /// Returns the call if its handler has asked the client a question already: [run](Self::run) it to its end, and answer with
+    /// the result.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handler's.
+    /// Dropping the future drops the future of the handler.
     pub fn detach(
         mut self,
         work: Arc<dyn DetachedWork>,

@@ -1,17 +1,17 @@
-//! Tools: functions that a model may call.
+//! Tools: functions that a model can call.
 //! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `definition.rs` | [`Tool`] |
-//! | `handler.rs` | the functions that can be a handler, their arguments, and the validation of both ends |
-//! | `output.rs` | what a handler may return |
-//! | `layer.rs` | code around the calls of a tool, which can answer otherwise, and go on when the call was answered |
-//! | `stored_call.rs` | a call as it is stored, to be made again |
-//! | `error.rs` | what it may fail with |
-//! | `registered.rs` | a tool in a server's registry, which requests call |
-//! | `attribute.rs` | `#[tool]`, which makes one of a function |
-//! | `server.rs` | adding tools to a server and removing them |
+//! | `handler.rs` | the functions that can be handlers, their arguments, and the validation of arguments and results |
+//! | `output.rs` | the types that a handler may return |
+//! | `layer.rs` | layers around the calls of a tool, which can answer differently, and detach a call from its request |
+//! | `stored_call.rs` | a call in its stored form, which can be repeated |
+//! | `error.rs` | the error of a tool |
+//! | `registered.rs` | a tool in a server's registry, which requests can call |
+//! | `attribute.rs` | the attribute `#[tool]` |
+//! | `server.rs` | adding and removing the tools of a server |
 
 pub(super) mod attribute;
 mod definition;

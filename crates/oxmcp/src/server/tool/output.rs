@@ -1,4 +1,4 @@
-//! Tool output: what a handler may return, and the result that it becomes.
+//! Tool output: the types that a handler may return, and their conversion to results.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use serde::Serialize;
 use super::{IntoToolError, ToolError};
 use crate::error::Error;
 
-/// What a tool's handler may return.
+/// A type that a tool's handler can return.
 ///
-/// - Strings are text. So is nothing at all, `()`: an empty result.
-/// - Numbers and booleans are text and structured content, with an output schema.
-/// - [`Structured<T>`] is any serializable type as structured content, with its schema, and its JSON as text, or
-///   [a text of its own](Structured::with_text).
-/// - [`ContentBlock`]s are what they are: one, a `Vec`, or an array of them.
+/// - Strings become text. `()` becomes an empty result.
+/// - Numbers and booleans become text and structured content, with an output schema.
+/// - [`Structured<T>`] returns any serializable type as structured content, with its schema, and its JSON as text, or [a text
+///   of its own](Structured::with_text).
+/// - [`ContentBlock`]s become the content: one, a `Vec`, or an array of them.
 /// - A [`CallToolResult`] is the whole result.
-/// - A [`Reply`](crate::Reply) of any of these, for a tool that asks by itself.
+/// - A [`Reply`](crate::Reply) of any of these, for a tool that asks the client for input by what it returns.
 /// - `Result<T, E>` of any of these, where `E` is a [`ToolError`] or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
@@ -26,23 +26,23 @@ use crate::error::Error;
     note = "or a `Result` of these whose error is `ToolError` or any `std::error::Error`"
 )]
 pub trait IntoToolResult {
-    /// The schema of the structured content, where the type has any.
+    /// The schema of the structured content, if the type has any.
     #[must_use]
     fn output_schema() -> Option<Schema> {
         None
     }
 
-    /// Whether it can be a [`Reply`](crate::Reply), which asks instead of giving a result.
+    /// Whether the type can be a [`Reply`](crate::Reply), which asks for input instead of giving a result.
     #[doc(hidden)]
     const IS_REPLY: bool = false;
 
-    /// The result of the call.
+    /// Converts the value to the result of the call.
     ///
     /// # Errors
-    /// What the tool failed with.
+    /// The failure of the tool.
     fn into_tool_result(self) -> Result<CallToolResult, ToolError>;
 
-    /// The same of a tool with this output schema, which what is written can be held against meanwhile.
+    /// The same for a tool with this output schema. The value can be validated against it while it is serialized.
     #[doc(hidden)]
     fn into_checked_result(self, schema: Option<&Schema>) -> Result<CheckedResult, ToolError>
     where
@@ -53,7 +53,7 @@ pub trait IntoToolResult {
     }
 }
 
-/// A result, and what is known of it.
+/// A result, and whether it was validated.
 #[doc(hidden)]
 #[expect(unnameable_types, reason = "only a hidden method mentions it")]
 #[derive(Debug)]
@@ -74,11 +74,12 @@ impl From<CallToolResult> for CheckedResult {
 
 /// A value of any serializable type, which a tool returns as structured content.
 ///
-/// The model gets its JSON as text too, since not every client hands structured content on.
+/// The JSON is also returned as text for the model, since not every client passes structured content on.
 ///
-/// Revisions before 2026-07-28 know objects alone: a value of another kind, as a list, stands in the member `result` of one
-/// there, and so does its output schema. Clients of this crate read it as it was returned, in every revision. For clients that
-/// should find the same shape in all of them, [`wrapped`](Self::wrapped) puts it there always.
+/// Revisions before 2026-07-28 allow only objects as structured content. For them a value of another kind, such as a list, is
+/// put into the member `result` of an object, and so is its output schema. Clients of this crate unwrap it in every revision.
+/// For other clients that should find the same shape in all revisions, [`wrapped`](Self::wrapped) always puts the value into an
+/// object.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Structured, Tool};
@@ -102,7 +103,7 @@ impl From<CallToolResult> for CheckedResult {
 pub struct Structured<T>(pub T);
 
 impl<T> Structured<T> {
-    /// The same with another text than its JSON: for a model that reads the text, and a program that reads the content.
+    /// Sets a text in place of the JSON: for a model that reads the text, and a program that reads the structured content.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Structured, Tool};
@@ -119,7 +120,7 @@ impl<T> Structured<T> {
         self.with_content([ContentBlock::text(text)])
     }
 
-    /// The same with content of any kind in place of its JSON.
+    /// Sets content of any kind in place of the JSON.
     pub fn with_content(
         self,
         content: impl IntoIterator<Item = ContentBlock>,
@@ -132,7 +133,7 @@ impl<T> Structured<T> {
 }
 
 impl<T> Structured<Wrapped<T>> {
-    /// A value in the member `result` of an object, in every revision, with a schema that says so.
+    /// Puts a value into the member `result` of an object, in every revision, with a matching schema.
     ///
     /// ```
     /// use oxmcp::{Server, Structured, Tool, Wrapped, testing};
@@ -161,7 +162,7 @@ impl<T> Structured<Wrapped<T>> {
 
 /// A value in an object, as its member `result`; mostly made by [`Structured::wrapped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, oxmcp_macros::JsonSchema)]
-// What these docs say is nothing for a model.
+// The doc comments here are not meant for a model.
 #[schemars(description = "")]
 #[expect(
     clippy::exhaustive_structs,
@@ -173,7 +174,7 @@ pub struct Wrapped<T> {
     pub result: T,
 }
 
-/// A [`Structured`] value, and content of its author's own.
+/// A [`Structured`] value with separate content.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "it is what a tool returns"]
 pub struct StructuredContent<T> {
@@ -227,7 +228,7 @@ fn write<T: Serialize>(schema: Option<&Schema>, value: &T) -> Result<Written, To
     })
 }
 
-/// Types that are text and structured content at once.
+/// Implements [`IntoToolResult`] for types that become both text and structured content.
 macro_rules! scalars {
     ($($scalar:ty)*) => {$(
         impl IntoToolResult for $scalar {
@@ -248,7 +249,7 @@ macro_rules! scalars {
 
 scalars!(bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64);
 
-/// Types that are text alone.
+/// Implements [`IntoToolResult`] for types that become text only.
 macro_rules! texts {
     ($($text:ty)*) => {$(
         impl IntoToolResult for $text {

@@ -1,4 +1,4 @@
-//! Registered tool: a tool in a server's registry, which requests call.
+//! Registered tool: a tool in a server's registry, which requests can call.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ pub(crate) struct RegisteredTool {
     handler: ErasedHandler,
     access: Access,
     ask_mode: AskMode,
-    /// The extensions that its server must have.
+    /// The extensions that the server must have, by their identifiers.
     requires: Vec<String>,
-    /// The arguments that headers repeat, over HTTP.
+    /// The arguments that HTTP headers repeat.
     #[cfg(feature = "http-server")]
     param_headers: ParamHeaders,
     inline: Arc<InlineExecution>,
@@ -76,7 +76,7 @@ impl RegisteredTool {
         input
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error.into()))?;
-        // Clients with the usual limits would not keep more in mind.
+        // The limit is the default of clients, which would not remember more.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(
             Text::from(input.as_raw()),
@@ -85,8 +85,8 @@ impl RegisteredTool {
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = input.as_raw().into();
         definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
-        // A tool without input says that it takes nothing, and has nothing that could be misspelt: what clients add is let
-        // through.
+        // A tool without input advertises that it takes no arguments. None could be misspelt, so arguments that clients add are
+        // accepted.
         let takes_nothing = is_inferred && input == Schema::empty_object();
         let input = if takes_nothing {
             Schema::any_object()
@@ -119,7 +119,7 @@ impl RegisteredTool {
 }
 
 impl RegisteredTool {
-    /// The extensions that its server must have, by their identifiers.
+    /// The extensions that the server must have, by their identifiers.
     pub(crate) fn requires(&self) -> &[String] {
         &self.requires
     }
@@ -138,7 +138,7 @@ impl Callable for RegisteredTool {
         support.is_some_and(|it| *it != TaskSupport::Forbidden)
     }
 
-    /// The model can learn from it.
+    /// The result is an error that the model reads, so that it can correct the call.
     fn refuse(&self, fault: &str) -> Result<Body> {
         self.schemas.finish(Err(self.schemas.invalid(&fault)))
     }
@@ -151,7 +151,7 @@ impl Callable for RegisteredTool {
     }
 }
 
-/// The headers that repeat arguments of a tool's calls.
+/// The HTTP headers that repeat arguments of a tool's calls.
 #[cfg(feature = "http-server")]
 pub(crate) struct ExpectedHeaders<'a> {
     pub(crate) headers: &'a ParamHeaders,
@@ -161,7 +161,7 @@ pub(crate) struct ExpectedHeaders<'a> {
 
 #[cfg(feature = "http-server")]
 impl RegisteredTool {
-    /// `None` where headers repeat no argument.
+    /// The headers that repeat arguments. `None` if there are none.
     pub(crate) fn expected_headers(&self) -> Option<ExpectedHeaders<'_>> {
         (!self.param_headers.is_empty()).then(|| ExpectedHeaders {
             headers: &self.param_headers,

@@ -1,4 +1,4 @@
-//! Tools of a server: adding and removing them.
+//! Methods of a server that add and remove tools.
 
 use std::sync::Arc;
 
@@ -12,26 +12,28 @@ use crate::{
 };
 
 impl Server {
-    /// Adds a tool. A server has one of each name.
+    /// Adds a tool. The names of a server's tools must be unique.
     ///
-    /// What is wrong with it is reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes in the tool are reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     #[doc(alias("tools/list", "tools/call"))]
     pub fn tool(self, tool: Tool) -> Self {
         self.tools([tool])
     }
 
-    /// Adds tools, as [`tool`](Self::tool) does. Clients get them sorted by name. With none, `tools([])` tells clients that there may be tools later.
+    /// Adds tools, as [`tool`](Self::tool) does. Clients get them sorted by name. `tools([])`, with no tools, declares the
+    /// capability, so that tools can be added later.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.extended(registered(tools))
     }
 
-    /// Adds tools to a server that may be serving already, each in place of one with the same name. Connected clients
-    /// are notified that the list has changed.
+    /// Adds tools to a server that may be serving already. A tool with the same name is replaced. Connected clients are
+    /// notified that the list has changed.
     ///
     /// # Errors
-    /// Where a tool's name or schema is not allowed, or its `_meta` on a server that may serve. Then none of them is added.
+    /// If the name or the schema of a tool is not allowed, or, on a server that may be serving, its `_meta`. Then none of the
+    /// tools is added.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
@@ -49,13 +51,13 @@ impl Server {
         self.add(registered(tools)?)
     }
 
-    /// Removes tools by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
+    /// Removes tools by name; unknown names are ignored. Connected clients are notified if the list has changed.
     pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredTool>(names);
     }
 
-    /// Sets the cache hint of the list of tools: how long it stays fresh, and whether it may be shared. Where some of them are
-    /// [for some callers only](Tool::visible_to), it is private, whatever the hint says.
+    /// Sets the cache hint of the list of tools: how long it stays fresh, and whether it may be shared. If some tools are
+    /// [visible to some callers only](Tool::visible_to), the list is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_tools(self, hint: CacheHint) -> Self {
@@ -64,7 +66,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Adds a tool: as it is, or what `query::tool` makes of the state. See [`Server::tool`].
+    /// Adds a tool: a [`Tool`], or a function like `query::tool` that makes one from the state. See [`Server::tool`].
     pub fn tool<Marker>(&self, tool: impl OfState<Tool, State, Marker>) -> &Self {
         self.role()
             .build(|server| server.tool(tool.of_state(self.state())));

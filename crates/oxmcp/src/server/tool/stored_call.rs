@@ -1,4 +1,4 @@
-//! Stored call of a tool, which can be made again without its client.
+//! Stored call of a tool, which can be repeated without its client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -9,8 +9,8 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// A call of a tool as it is stored: the arguments, and what its client said of itself and with it. Whose it is, and in which
-/// revision, is stored beside it.
+/// A call of a tool in its stored form: the arguments, the information about the client, and the metadata of the request. The
+/// principal and the revision of the call are stored next to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredCall {
     pub(in crate::server) arguments: Box<RawValue>,
@@ -19,16 +19,16 @@ pub(crate) struct StoredCall {
     pub(in crate::server) client: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::server) meta: Option<Box<RawValue>>,
-    /// Of a handler that asks by a [`Reply`](crate::Reply): the state and the responses that came with the call.
+    /// For a handler that asks by a [`Reply`](crate::Reply): the state and the responses that came with the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::server) reply: Option<(Option<String>, Box<RawValue>)>,
 }
 
 impl StoredCall {
-    /// What there is to store of a call.
+    /// The stored form of a call.
     ///
     /// # Errors
-    /// Where it is no JSON.
+    /// If a part of the call is not JSON.
     pub(crate) fn of(cx: &RequestContext, arguments: &str) -> Result<Self> {
         let peer = &cx.parts().peer;
         let client = peer.implementation.as_ref().map(to_json).transpose()?;
@@ -44,7 +44,7 @@ impl StoredCall {
         })
     }
 
-    /// How many bytes it keeps, roughly.
+    /// The approximate size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let of = |it: &Option<Box<RawValue>>| it.as_ref().map_or(0, |it| it.get().len());
         let reply = self.reply.as_ref().map_or(0, |(state, responses)| {

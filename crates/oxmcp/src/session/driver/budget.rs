@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::Bytes;
 
-/// How many bytes an endpoint holds for its clients, and how many it may.
+/// The number of bytes that an endpoint holds for its clients, and its limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used: AtomicUsize,
@@ -26,22 +26,22 @@ impl Budget {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// How many bytes are held.
+    /// The number of bytes that are held.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether more bytes are held than may be.
+    /// Whether more bytes are held than the limit allows.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.used() > self.limit.load(Ordering::Relaxed)
     }
 
-    /// What was held takes `now` bytes instead of `before`.
+    /// Records that held data takes `now` bytes instead of `before`.
     pub(in crate::session) fn change(&self, before: usize, now: usize) {
         if now > before {
             self.used.fetch_add(now - before, Ordering::Relaxed);
         } else if before > now {
-            // Wrapped, it would refuse everything for ever.
+            // If the counter wrapped, the budget would refuse everything from then on.
             let less = |used: usize| Some(used.saturating_sub(before - now));
             let _ = self
                 .used
@@ -49,7 +49,7 @@ impl Budget {
         }
     }
 
-    /// Charges bytes that are there already, whether there is room for them or not.
+    /// Charges bytes that are held already, whether there is room for them or not.
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
         self.change(0, bytes);
         Charge {
@@ -59,7 +59,7 @@ impl Budget {
     }
 }
 
-/// The share of something in a budget, until it is dropped.
+/// A charge of bytes to a budget, which is released on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -67,14 +67,14 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Adds so many bytes. Returns false where there is no room for them: whoever has charged them lets go of them.
+    /// Charges more bytes. Returns false if the budget is exceeded then: the caller must release them.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         self.budget.change(0, bytes);
         self.bytes += bytes;
         !self.budget.is_exceeded()
     }
 
-    /// The same bytes, which are charged until the last of them is dropped, wherever they go.
+    /// Attaches the charge to the bytes: it lasts until the last reference to them is dropped.
     pub(crate) fn with(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         Bytes::from_owner(Charged {
             bytes,

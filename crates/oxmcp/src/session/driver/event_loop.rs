@@ -1,7 +1,7 @@
-//! The event loop of a connection: nothing else reads from its transport or writes to it.
+//! The event loop of a connection, the only reader and writer of its transport.
 //!
-//! It prefers what arrives, while it is already here and little waits to be written; then what is to be written. So many small
-//! messages become one write, which goes out as soon as there is nothing more to read.
+//! It takes incoming messages first, as long as they have arrived already and little waits to be written; then it writes the
+//! output. So many small messages become one write, which is sent as soon as there is nothing more to read.
 
 use std::{
     mem,
@@ -36,14 +36,15 @@ use crate::{
     transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
-/// So many messages are taken in a row before other tasks get their turn.
+/// The number of messages that are taken in a row before other tasks get their turn.
 const MAX_IN_A_ROW: u32 = 64;
-/// So many bytes of output are written before more input is taken, so that answers do not wait for a busy peer's pause.
+/// The number of unsent bytes that are written before more input is taken, so that answers do not wait for a pause of a busy
+/// peer.
 const WRITE_FIRST: usize = 64 << 10;
-/// So many messages are taken at most before what there is to write is written, however little it is: a peer that never
-/// pauses must not keep answers back.
+/// The maximum number of messages that are taken before the output is written, however little it is: a peer that never pauses
+/// must not delay answers.
 const MESSAGES_UNTIL_WRITE: u32 = 512;
-/// How long answers are still taken that were on their way when the peer was found to read nothing any more.
+/// How long answers that were on their way are still taken after the peer was found to have stopped reading.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Drives a connection until it ends.
@@ -60,7 +61,7 @@ pub(crate) async fn drive(
         Err(error) => Outcome::Failed(error.message().to_owned()),
     };
     if matches!(outcome, Outcome::Closed) || connection.is_closing() {
-        // What has arrived is handled while the session is still one.
+        // Messages that have arrived are handled while the session still exists.
         let limit = driver.end_of_drain().duration_since(Instant::now());
         connection.notifications().flush(limit).await;
     }
@@ -70,7 +71,7 @@ pub(crate) async fn drive(
     }
 }
 
-/// Runs the event loop; again, where the session outlives its peer and that can be connected to anew.
+/// Runs the event loop; repeats it if the session outlives its peer and the transport can reconnect.
 async fn run(
     driver: &mut Driver<'_>,
     read: &mut impl ReadHalf,
@@ -104,8 +105,8 @@ fn may_restart(connection: &Connection) -> bool {
     connection.role().outlives_peer() && !connection.is_closing() && !connection.is_cut()
 }
 
-/// Closes the transport. What the peer still says is read and dropped meanwhile: one that is not done with writing would
-/// not see the end.
+/// Closes the transport. The peer's remaining output is read and dropped meanwhile: a peer that is still writing would not
+/// notice the end.
 async fn close(read: &mut impl ReadHalf, write: &mut impl WriteHalf) -> Result<()> {
     let closed = write.close();
     pin!(closed);
@@ -124,7 +125,7 @@ async fn close(read: &mut impl ReadHalf, write: &mut impl WriteHalf) -> Result<(
     }
 }
 
-/// Ends a connection, also where its transport panics or its runtime goes away: no caller must wait for ever.
+/// Ends a connection even if its transport panics or its runtime is shut down: no caller must wait for ever.
 struct End(Arc<Connection>);
 
 impl Drop for End {
@@ -155,7 +156,8 @@ async fn event_loop(
             return Ok(());
         }
         let may_read = driver.may_read(unsent) && !(unsent > 0 && read.is_drained());
-        // Mostly there is an answer now, and nothing more to read. Where others are about to answer, they have their turn first.
+        // Usually an answer is there now, and nothing more to read. If other tasks are about to answer, they have their turn
+        // first.
         let due = if may_read || driver.coalesces() {
             None
         } else {
@@ -169,7 +171,7 @@ async fn event_loop(
                     driver.arrived(frame, unsent)?;
                     driver.take_ready(read);
                     if driver.has_woken_callers() {
-                        // What they call next becomes one write.
+                        // The calls that they make next become one write.
                         requeue().await;
                     }
                     continue;
@@ -196,13 +198,13 @@ async fn event_loop(
     }
 }
 
-/// The phase of a connection's life. It only ever moves downwards.
+/// The phase of a connection's life. It only ever advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Nothing new is begun; what runs may finish until the deadline.
+    /// No new request is begun; requests in flight may finish until the deadline.
     Draining(Instant),
-    /// Nothing runs any more; what was answered is written while the peer takes it.
+    /// No request is in flight any more; answers are written while the peer reads them.
     Flushing(Flush),
 }
 
@@ -210,18 +212,18 @@ enum Phase {
 struct Driver<'a> {
     connection: &'a Arc<Connection>,
     phase: Phase,
-    /// Whether the peer may still send something.
+    /// Whether the peer may still send messages.
     reading: bool,
-    /// Whether the peer can be connected to anew.
+    /// Whether the transport can reconnect to the peer.
     can_reconnect: bool,
     backlog: Backlog,
     in_a_row: u32,
     since_write: u32,
-    /// When the handlers' time is over, once it is known.
+    /// The deadline of the handlers, once it is set.
     end_of_drain: Option<Instant>,
-    /// How many bytes the peer has taken, as the transport knows it.
+    /// The number of bytes that the peer has taken, counted by the transport.
     bytes_written: Option<Arc<AtomicU64>>,
-    /// How many bytes were written by the writes that are done.
+    /// The number of bytes of the completed writes.
     bytes_done: u64,
 }
 
@@ -233,7 +235,8 @@ impl<'a> Driver<'a> {
             phase: Phase::Open,
             reading: true,
             can_reconnect: write.can_reconnect(),
-            // What a peer has sent before it heard that this side is full: as much as may be unsent on its side, twice.
+            // The messages that a peer may have sent before it noticed the backpressure: twice as much as may be unsent on its
+            // side.
             backlog: Backlog::new(limits.max_unsent_bytes.saturating_mul(2), limits.max_batch),
             in_a_row: 0,
             since_write: 0,
@@ -247,8 +250,8 @@ impl<'a> Driver<'a> {
         self.in_a_row >= MAX_IN_A_ROW
     }
 
-    /// Lets other tasks have their turn, and looks at what a peer that never pauses would keep from being
-    /// seen: whether the connection is to be closed, and whether its time is up. Returns the latter.
+    /// Lets other tasks have their turn, and checks the conditions that a peer that never pauses would hide: whether the
+    /// connection is to be closed, and whether its deadline has passed. Returns the latter.
     async fn yield_turn(&mut self) -> bool {
         self.in_a_row = 0;
         yield_now().await;
@@ -256,7 +259,7 @@ impl<'a> Driver<'a> {
         self.time_is_up()
     }
 
-    /// Ends the drain, or the connection, where it is time. Returns the latter.
+    /// Ends the drain, or the connection, if its deadline has passed. Returns the latter.
     fn time_is_up(&mut self) -> bool {
         let now = Instant::now();
         let taken = self.bytes_taken();
@@ -273,13 +276,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// How many bytes the peer has taken.
+    /// The number of bytes that the peer has taken.
     fn bytes_taken(&self) -> u64 {
         let counted = self.bytes_written.as_ref();
         counted.map_or(self.bytes_done, |count| count.load(Ordering::Relaxed))
     }
 
-    /// The end of a connection whose time is up, with so much that was not written of what was taken out of the outbox.
+    /// Ends a connection whose deadline has passed. `rest` is the unwritten part of the output that was taken out of the
+    /// outbox.
     fn give_up(&self, rest: &[u8]) -> Result<()> {
         let left = self.connection.outbox.unsent_messages() + memchr_iter(b'\n', rest).count();
         let left = left + self.backlog.len();
@@ -296,12 +300,12 @@ impl<'a> Driver<'a> {
         self.reading && !write_first && !self.backlog.is_full()
     }
 
-    /// Whether several tasks may be about to answer or to call: as many as there were messages for them.
+    /// Whether several tasks may be about to answer or to call: several messages were taken since the last write.
     fn coalesces(&self) -> bool {
         self.since_write > 1
     }
 
-    /// Whether several callers were woken by what has arrived. What arrives at a server wakes none.
+    /// Whether several callers may have been woken by the messages that have arrived. Messages to a server wake no callers.
     fn has_woken_callers(&self) -> bool {
         self.coalesces() && self.connection.role().side() == Side::Client
     }
@@ -310,7 +314,7 @@ impl<'a> Driver<'a> {
         unsent > self.connection.limits.max_unsent_bytes
     }
 
-    /// Takes what was read.
+    /// Takes a frame, or the end of the input.
     fn arrived(&mut self, frame: Result<Option<Frame<'_>>>, unsent: usize) -> Result<()> {
         if let Some(frame) = frame? {
             self.take(frame, unsent);
@@ -325,7 +329,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes what has come together with what has just arrived.
+    /// Takes the frames that have arrived together with the last one.
     fn take_ready(&mut self, read: &mut impl ReadHalf) {
         while !self.must_yield() {
             let unsent = self.connection.outbox.unsent();
@@ -369,8 +373,8 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// Writes the output, and goes on reading while the peer takes its time: answers and cancellations must not wait.
-    /// Requests must, once too much is unsent, or a peer that asks and never reads would fill our memory.
+    /// Writes the output, and goes on reading while the peer is slow to read: answers and cancellations must not wait. Requests
+    /// must wait, once too much is unsent, or a peer that sends requests and never reads would fill the memory.
     async fn write(
         &mut self,
         read: &mut impl ReadHalf,
@@ -409,7 +413,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes the answers that the peer gave before it stopped reading, or ended.
+    /// Takes the answers that the peer sent before it stopped reading, or ended.
     async fn take_last_answers(&mut self, read: &mut impl ReadHalf) {
         let connection = self.connection;
         connection.in_flight().refuse_new();
@@ -421,7 +425,7 @@ impl<'a> Driver<'a> {
             }
             select! {
                 biased;
-                // A peer that never pauses must not keep it from being seen.
+                // A peer that never pauses must not hide the deadline.
                 () = &mut deadline => return,
                 frame = read.read() => {
                     if self.arrived(frame, 0).is_err() {
@@ -441,19 +445,19 @@ impl<'a> Driver<'a> {
     fn drain(&mut self) {
         if self.phase == Phase::Open {
             let connection = self.connection;
-            // What the peer asked before it closed its side is answered, also where it had to wait.
+            // Requests that the peer sent before it closed its side are answered, even if they had to wait.
             if self.backlog.is_empty() || connection.is_closing() {
                 connection.in_flight().refuse_new();
             }
             if !self.reading && connection.role().side() == Side::Client {
-                // The server that asked is gone, and with it the reader of the answers.
+                // The server that made the requests is gone, and cannot read the answers.
                 connection.in_flight().cancel_all();
             }
             self.phase = Phase::Draining(self.end_of_drain());
         }
     }
 
-    /// When the time of what runs is over, if it ends from now on.
+    /// The deadline of the requests in flight, if the connection ends from now on.
     fn end_of_drain(&mut self) -> Instant {
         let limit = self.connection.limits.drain;
         *self
@@ -468,7 +472,7 @@ impl<'a> Driver<'a> {
         let connection = self.connection;
         let settled = connection.in_flight().is_empty()
             && connection.calls().is_empty()
-            // What leaves one of the tables has written before: so this is looked at last.
+            // A task that leaves one of the tables has written before, so this is checked last.
             && unsent == 0
             && connection.outbox.unsent() == 0;
         settled || connection.is_cut()

@@ -1,4 +1,4 @@
-//! The time that a connection which ends leaves its peer to take what is written.
+//! The deadline for writing the remaining output of a connection that ends.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use tokio::time::Instant;
 
 use crate::session::task::after;
 
-/// What a peer takes each second at least. A slow modem takes as much; who takes less is as good as gone.
+/// The minimum rate at which a peer must read, in bytes per second. A slow modem reaches it; a slower peer counts as lost.
 const MIN_BYTES_PER_SECOND: u64 = 4 << 10;
-/// How long it may take nothing at first: as long as a reader may be busy that is there, and shorter than whoever closes many
-/// sessions waits for all of them.
+/// How long the peer may read nothing at first: long enough for a live reader that is busy, and short enough for a caller that
+/// closes many sessions and waits for all of them.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long it may take nothing after it has taken much: it works on that.
+/// How long the peer may read nothing after it has read much: it may be processing that.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// The time until which writing goes on. It is put off while the peer takes enough.
+/// The deadline for writing. It is put off while the peer reads fast enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flush {
     start: Instant,
-    /// What it had taken before.
+    /// The number of bytes that the peer had taken at the start.
     taken_before: u64,
     deadline: Instant,
-    /// The deadline is never later than that.
+    /// The latest possible deadline.
     end: Instant,
 }
 
 impl Flush {
-    /// One that begins now, where the peer has taken so many bytes.
+    /// A flush that begins now, when the peer has taken `taken` bytes.
     pub(super) fn new(now: Instant, limit: Duration, taken: u64) -> Self {
         let end = after(now, limit);
         Self {
@@ -41,7 +41,8 @@ impl Flush {
         self.deadline
     }
 
-    /// Puts the deadline off by what has been taken since it was set. Returns whether it has passed nevertheless.
+    /// Puts the deadline off according to the bytes that were taken since the start. Returns whether it has passed
+    /// nevertheless.
     pub(super) fn is_over(&mut self, now: Instant, taken: u64) -> bool {
         let bytes = taken.saturating_sub(self.taken_before);
         let earned = Duration::from_millis(bytes.saturating_mul(1_000) / MIN_BYTES_PER_SECOND);
@@ -66,7 +67,7 @@ mod tests {
         assert!(silent.is_over(start + GRACE, 100));
         assert!(!flush.is_over(start + GRACE, 100 + 3 * MIN_BYTES_PER_SECOND));
         assert_eq!(flush.deadline(), start + GRACE + 3 * SECOND);
-        // Much at once is no leave to be silent for ever, and nothing is at the end.
+        // A large read does not allow an endless pause, and nothing extends the end.
         assert!(!flush.is_over(start + 4 * SECOND, 1 << 30));
         assert_eq!(flush.deadline(), start + 4 * SECOND + MAX_PAUSE);
         assert!(!flush.is_over(start + 59 * SECOND, 1 << 31));

@@ -1,4 +1,4 @@
-//! Pings that find out whether a legacy peer is still there.
+//! Keep-alive pings, which detect that a legacy peer is gone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// Pings the peer every `interval` for as long as the connection lives, and closes it when `threshold` pings in a row are not
-/// answered, or two do not get through. A peer that answers that it has no `ping` is alive, and is left alone from then on; so is one, for as
-/// long as that is so, that no stream leads to, as over HTTP.
+/// answered, or two cannot be sent. A peer that answers that it has no method `ping` is alive, and is not pinged again. While
+/// no stream leads to the peer, as may be over HTTP, it is not pinged either.
 /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
 pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration, threshold: u32) {
     let mut lost = false;
@@ -28,7 +28,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration, 
         }
         let options = CallOptions {
             timeout: interval,
-            // A peer that asks a person meanwhile answers pings all the same.
+            // A peer that waits for its user meanwhile must answer pings all the same.
             max_total: interval,
             ..CallOptions::default()
         };
@@ -38,7 +38,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration, 
         {
             Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => return,
             Err(error) if error.is_closed() => return,
-            // The stream that the ping was sent on has ended, perhaps before the ping was read.
+            // The stream that carried the ping has ended, perhaps before the ping was read.
             Err(error) if error.is_timeout() && connection.outbox.attachment() != attached => {}
             Err(error) if error.is_timeout() && unanswered + 1 < threshold => unanswered += 1,
             Err(error) if error.is_timeout() || error.is_network() && lost => {
@@ -47,7 +47,7 @@ pub(crate) async fn keep_alive(connection: Arc<Connection>, interval: Duration, 
             }
             Err(error) => {
                 tracing::debug!(error = %Logged(&error), "a ping failed");
-                // Networks have hiccups. Any other answer, be it an error, is a sign of life.
+                // One network error is tolerated. Any other answer, even an error, is a sign of life.
                 lost = error.is_network();
                 unanswered = 0;
             }

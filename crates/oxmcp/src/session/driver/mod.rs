@@ -3,11 +3,11 @@
 //! | file | |
 //! |---|---|
 //! | `event_loop.rs` | reading, writing, fairness, backpressure, draining |
-//! | `outbox.rs` | the output buffer, backpressure of those who append, memory that is kept |
+//! | `outbox.rs` | the output buffer, its backpressure, the memory that it keeps |
 //! | `undriven.rs` | the output of connections without a driver, as over HTTP |
-//! | `budget.rs` | the bytes that the connections of an HTTP endpoint hold together |
-//! | `restart.rs` | peers that ended and are connected to anew |
-//! | `shutdown.rs`, `flush.rs` | the phases of the end; how long the last of them may take |
+//! | `budget.rs` | the budget of bytes that the connections of an HTTP endpoint share |
+//! | `restart.rs` | reconnecting to peers that have ended |
+//! | `shutdown.rs`, `flush.rs` | the phases of the end; the deadline of the last of them |
 //! | `keep_alive.rs` | pings |
 
 #[cfg(feature = "http-server")]

@@ -22,64 +22,64 @@ use tokio::sync::Notify;
 use crate::session::driver::budget::Budget;
 use crate::{session::task::store_waker, sync::Mutex};
 
-/// The capacity that a buffer begins with: enough for most messages.
+/// The initial capacity of a buffer: enough for most messages.
 pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 
-/// The one output buffer of a connection.
+/// The output buffer of a connection.
 ///
-/// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become
-/// one write. A caller that can wait does so in [`ready`](Self::ready) while too much is unsent. Nothing is dropped, but for answers over
-/// HTTP that the endpoint's budget has no room for: the client gets an error in their place (`undriven.rs`).
+/// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become one write.
+/// A caller that can wait does so in [`ready`](Self::ready) while too much is unsent. No message is dropped, except answers
+/// over HTTP that exceed the endpoint's budget: the client gets an error instead (`undriven.rs`).
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(in crate::session) state: Mutex<State>,
-    /// Bytes that are in the buffer, readable without the lock.
+    /// The number of bytes in the buffer, readable without the lock.
     buffered: AtomicUsize,
-    /// Bytes that the driver took and has not written yet.
+    /// The number of bytes that the driver has taken and not written yet.
     pub(in crate::session) being_written: AtomicUsize,
     pub(in crate::session) drained: Notify,
     max_unsent: usize,
-    /// The budget that what is in the buffer counts in, where there is one.
+    /// The budget in which the bytes in the buffer count, if there is one.
     #[cfg(feature = "http-server")]
     pub(in crate::session) budget: OnceLock<Arc<Budget>>,
-    /// Whether an answer is dropped for which there is no room in it.
+    /// Whether an answer that exceeds the budget is dropped.
     #[cfg(feature = "http-server")]
     pub(in crate::session) drops_answers: AtomicBool,
-    /// How often a stream that takes what is appended was attached or detached: odd while there is none, as it may be over
-    /// HTTP.
+    /// The number of times that a stream that takes the output was attached or detached: odd while there is none, as may be
+    /// over HTTP.
     pub(in crate::session) attachments: AtomicU32,
 }
 
 #[derive(Debug, Default)]
 pub(in crate::session) struct State {
     pub(in crate::session) buffer: Vec<u8>,
-    /// Where the first message in the buffer ends.
+    /// The end of the first message in the buffer.
     #[cfg(feature = "http-server")]
     pub(in crate::session) first_end: usize,
-    /// The driver, where it waits for something to write.
+    /// The waker of the driver, if it waits for output.
     pub(in crate::session) driver: Option<Waker>,
-    /// The driver was woken for what was appended.
+    /// Whether the driver was woken because of appended output.
     woken: bool,
-    /// Something other than the buffer has changed.
+    /// Whether the state of the connection has changed, other than the buffer.
     attention: bool,
-    /// All that the requests here were for has been appended.
+    /// Whether the answer to all requests of this outbox has been appended.
     pub(in crate::session) answered: bool,
-    /// The stream is to be ended though there is more to come; the client is to wait this long before it asks for that.
+    /// Set when the stream is to be ended before the answer: how long the client is to wait before it resumes.
     #[cfg(feature = "http-server")]
     pub(in crate::session) parted: Option<Duration>,
     pub(in crate::session) closed: bool,
-    /// Whether the stream has begun that takes what is appended.
+    /// Whether the stream that takes the output has begun.
     #[cfg(feature = "http-server")]
     pub(in crate::session) streamed: bool,
-    /// It was closed because there was no room for the answer in the budget.
+    /// Whether it was closed because the answer exceeded the budget.
     #[cfg(feature = "http-server")]
     pub(in crate::session) exhausted: bool,
 }
 
-/// The reason for which the driver is woken.
+/// The reason for waking the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// There is something to write.
+    /// There is output to write.
     Write,
     /// The connection's state has changed.
     Attention,
@@ -101,12 +101,13 @@ impl Outbox {
         }
     }
 
-    /// Appends a message, which `write` serializes with its newline. After the connection has closed it does nothing.
+    /// Appends a message, which `write` serializes with its newline. After the connection has closed, does nothing and returns
+    /// `None`.
     pub(crate) fn append<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         self.add(false, write)
     }
 
-    /// Like [`append`](Self::append), for what answers all that was asked here.
+    /// Like [`append`](Self::append), for the answer to all requests of this outbox.
     pub(crate) fn append_answer<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         self.add(true, write)
     }
@@ -124,8 +125,8 @@ impl Outbox {
         Some(written)
     }
 
-    /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and
-    /// returns false.
+    /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and returns
+    /// false.
     pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let mut state = self.state.lock();
         if state.closed {
@@ -139,8 +140,8 @@ impl Outbox {
         true
     }
 
-    /// Like [`append_answer`](Self::append_answer), on the driver's own task: it looks at the buffer before it sleeps, and need
-    /// not be woken.
+    /// Like [`append_answer`](Self::append_answer), on the driver's own task: the driver checks the buffer before it sleeps,
+    /// and need not be woken.
     pub(crate) fn append_inline<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.state.lock();
         if state.closed {
@@ -156,11 +157,11 @@ impl Outbox {
     /// Whether so much is unsent that requests should wait.
     pub(crate) fn is_full(&self) -> bool {
         let unsent = self.unsent();
-        // While nothing is unsent here, nothing would wake those who wait.
+        // While nothing is unsent here, no write would wake the callers that wait.
         unsent > self.max_unsent || unsent > 0 && self.exceeds_budget()
     }
 
-    /// Whether the budget that this counts in is exceeded.
+    /// Whether the outbox's budget is exceeded.
     fn exceeds_budget(&self) -> bool {
         #[cfg(feature = "http-server")]
         return self.budget.get().is_some_and(|it| it.is_exceeded());
@@ -168,8 +169,7 @@ impl Outbox {
         false
     }
 
-    /// Drops an answer, what was appended from `start` on, for which there is no room in the budget, where such answers are
-    /// dropped.
+    /// Drops an answer, which was appended from `start` on, if it exceeds the budget and the outbox drops such answers.
     fn check_budget(&self, state: &mut State, start: usize) {
         #[cfg(feature = "http-server")]
         if state.answered && self.exceeds_budget() {
@@ -179,7 +179,7 @@ impl Outbox {
         let _ = (state, start);
     }
 
-    /// So many bytes are in the buffer. It is called with the lock held, so that nothing else changes that meanwhile.
+    /// Records the number of bytes in the buffer. Must be called with the lock held, so that it does not change concurrently.
     pub(in crate::session) fn note_buffered(&self, length: usize) {
         #[cfg(feature = "http-server")]
         if let Some(budget) = self.budget.get() {
@@ -188,17 +188,17 @@ impl Outbox {
         self.buffered.store(length, Ordering::Relaxed);
     }
 
-    /// Whether there is room, or the connection has closed, so that there is nothing to wait for.
+    /// Whether there is room, or the connection has closed, so that waiting is pointless.
     pub(crate) fn has_room(&self) -> bool {
         !self.is_full() || self.state.lock().closed
     }
 
-    /// How many bytes are not written yet.
+    /// The number of bytes that are not written yet.
     pub(crate) fn unsent(&self) -> usize {
         self.being_written.load(Ordering::Relaxed) + self.buffered.load(Ordering::Relaxed)
     }
 
-    /// How many messages wait that the driver has not taken.
+    /// The number of messages that the driver has not taken yet.
     pub(in crate::session) fn unsent_messages(&self) -> usize {
         memchr_iter(b'\n', &self.state.lock().buffer).count()
     }
@@ -206,7 +206,7 @@ impl Outbox {
     /// Waits until there is room, or the connection has closed.
     pub(crate) async fn ready(&self) {
         loop {
-            // Made before the check, so that no notification in between is missed.
+            // Created before the check, so that no notification in between is missed.
             let drained = self.drained.notified();
             if self.has_room() {
                 return;
@@ -215,7 +215,7 @@ impl Outbox {
         }
     }
 
-    /// For the driver: waits until there is something to do for it. What is to be written is taken in exchange for
+    /// For the driver: waits until there is output, or the connection's state has changed. The output is taken in exchange for
     /// `written`, an empty buffer. Cancel safe.
     ///
     /// With `coalesce`, other tasks that are about to append have their turn first: a scheduler may run the driver right
@@ -239,7 +239,7 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// The same where there is something to do at once.
+    /// Like [`take`](Self::take), without waiting.
     pub(crate) fn try_take(&self, written: &mut Vec<u8>) -> Option<Due> {
         let mut state = self.state.lock();
         state.woken = false;
@@ -259,7 +259,7 @@ impl Outbox {
         Some(Due::Write)
     }
 
-    /// Takes what is in the buffer, in exchange for an empty one.
+    /// Takes the content of the buffer, in exchange for an empty buffer.
     pub(in crate::session) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
         mem::swap(&mut state.buffer, empty);
         self.note_buffered(state.buffer.len());
@@ -278,14 +278,14 @@ impl Outbox {
         .await;
     }
 
-    /// Makes the driver look at the state of the connection.
+    /// Makes the driver check the state of the connection.
     pub(crate) fn wake_driver(&self) {
         let mut state = self.state.lock();
         state.attention = true;
         wake(state);
     }
 
-    /// For the driver of a peer that has ended: drops what was meant for it, and calls `and` before anything else is appended.
+    /// For the driver of a peer that has ended: drops the output for that peer, and calls `and` before more is appended.
     #[cfg(feature = "client")]
     pub(in crate::session) fn discard<T>(&self, and: impl FnOnce() -> T) -> T {
         let mut state = self.state.lock();
@@ -298,8 +298,7 @@ impl Outbox {
         done
     }
 
-    /// For the driver: waits until there is something to write, which stays here, or the connection's state has changed.
-    /// Cancel safe.
+    /// For the driver: waits until there is output, which is not taken, or the connection's state has changed. Cancel safe.
     #[cfg(feature = "client")]
     pub(crate) async fn wanted(&self) -> Due {
         poll_fn(|cx| {
@@ -316,20 +315,20 @@ impl Outbox {
         .await
     }
 
-    /// For the driver: what it took has been written.
+    /// For the driver: records that the output that it took has been written.
     pub(crate) fn wrote(&self, written: &mut Vec<u8>, retention: &mut BufferRetention) {
         retention.clear(written);
         self.being_written.store(0, Ordering::Relaxed);
         self.drained.notify_waiters();
     }
 
-    /// The number of the stream that takes what is appended: another one has another number. `None` while there is none.
+    /// The number that identifies the stream that takes the output. `None` while there is none.
     pub(crate) fn attachment(&self) -> Option<u32> {
         let attachments = self.attachments.load(Ordering::Relaxed);
         attachments.is_multiple_of(2).then_some(attachments)
     }
 
-    /// Refuses what comes from now on, and frees what waits.
+    /// Refuses further output, and frees the unsent output.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -338,7 +337,7 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// Appends what `write` writes, all of it or, where it panics, nothing: half a message would spoil the next one.
+    /// Appends the output of `write`, all of it or, if it panics, none: half a message would corrupt the next one.
     fn append_whole<T>(&self, state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let buffer = &mut state.buffer;
         if buffer.capacity() == 0 {
@@ -358,7 +357,7 @@ impl Outbox {
     }
 }
 
-/// Wakes the driver, where it waits.
+/// Wakes the driver, if it waits.
 pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
     let driver = state.driver.take();
     state.woken |= driver.is_some();
@@ -368,7 +367,7 @@ pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// Takes back what was written to a buffer beyond `length`.
+/// Truncates a buffer to `length` on drop, to undo an incomplete write.
 struct Rollback<'a> {
     buffer: &'a mut Vec<u8>,
     length: usize,
@@ -380,20 +379,20 @@ impl Drop for Rollback<'_> {
     }
 }
 
-/// The capacity that an empty buffer always keeps.
+/// The capacity up to which an empty buffer is always kept.
 const MIN_RETAINED: usize = 64 << 10;
-/// The capacity that it keeps at most, when messages that large have gone through it of late: fresh memory costs more than
-/// writing to it.
+/// The maximum capacity that is kept, when messages that large have gone through the buffer of late: fresh memory costs more
+/// than writing to it.
 const MAX_RETAINED: usize = 2 << 20;
-/// So many writes lie between two reviews of how large they were.
+/// The number of writes between two reviews of their sizes.
 const REVIEW_WRITES: u32 = 64;
 
-/// How much memory of an emptied output buffer is kept, by how much was written of late.
+/// The policy for keeping the memory of an emptied output buffer, based on the sizes of recent writes.
 #[derive(Debug)]
 pub(crate) struct BufferRetention {
-    /// A buffer that is larger is freed once it is empty.
+    /// The capacity above which a buffer is freed once it is empty.
     retained: usize,
-    /// The most that was written at once since the last review.
+    /// The size of the largest write since the last review.
     peak: usize,
     writes: u32,
 }
@@ -409,7 +408,7 @@ impl Default for BufferRetention {
 }
 
 impl BufferRetention {
-    /// Empties a buffer that was written, and keeps its memory where it will be needed again.
+    /// Empties a buffer that was written, and keeps its memory if it is likely to be needed again.
     pub(crate) fn clear(&mut self, written: &mut Vec<u8>) {
         self.note(written.len());
         if written.capacity() > self.retained {
@@ -418,7 +417,7 @@ impl BufferRetention {
         written.clear();
     }
 
-    /// So much was written at once.
+    /// Records the size of a write.
     fn note(&mut self, written: usize) {
         self.peak = self.peak.max(written);
         let wanted = |peak: usize| peak.saturating_mul(4).clamp(MIN_RETAINED, MAX_RETAINED);
@@ -447,7 +446,7 @@ mod tests {
     fn nothing_waits_for_room_in_a_connection_that_has_closed() {
         let outbox = Outbox::new(1);
         outbox.append(|buffer| buffer.extend_from_slice(b"{}\n"));
-        // The driver never gets rid of it.
+        // The driver never writes it.
         let mut taken = Vec::new();
         assert!(matches!(outbox.try_take(&mut taken), Some(Due::Write)));
         assert!(!outbox.has_room());

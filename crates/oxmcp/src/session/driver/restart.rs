@@ -1,4 +1,4 @@
-//! A peer that has ended and is connected to anew, as a process that is started again.
+//! Reconnecting to a peer that has ended, such as a process that is started again.
 
 use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 
@@ -14,23 +14,23 @@ use crate::{
     transport::traits::WriteHalf,
 };
 
-/// The pause before the first restart, doubled with each that follows, and the longest. A server that fails at once must not take
-/// a processor for itself.
+/// The pause before the first restart, which doubles with each further one, and its maximum. A server that fails at once must
+/// not use up a processor.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// So many restarts are made in so much time. A server that ends more often does not work.
+/// The maximum number of restarts within `WITHIN`. A server that ends more often does not work.
 const MAX_RESTARTS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(5 * 60);
 
-/// The restarts of a peer, those of the last minutes.
+/// The times of the recent restarts of a peer.
 #[derive(Debug, Default)]
 pub(super) struct Restarts(VecDeque<Instant>);
 
 impl Restarts {
-    /// Fails what waits for a peer that has ended, and connects to it anew once something is to be sent. Returns whether that
-    /// was done: not where this side closes the session meanwhile.
+    /// Fails the calls to a peer that has ended, and reconnects to it once there is output. Returns whether it has reconnected:
+    /// false if this side closes the session meanwhile.
     ///
     /// # Errors
-    /// How the peer ended, where it has ended too often.
+    /// The reason for the peer's end, if it has ended too often.
     pub(super) async fn restart(
         &mut self,
         connection: &Arc<Connection>,
@@ -40,7 +40,7 @@ impl Restarts {
         let mut ended = ended;
         loop {
             connection.lose_peer(ended.message());
-            // What still runs is ended now: nothing may be wanted for a long time.
+            // The rest of the peer is ended now, as there may be no output for a long time.
             if let Err(error) = write.close().await {
                 tracing::debug!(error = %Logged(&error), "the server that has ended did not close cleanly");
             }
@@ -61,7 +61,7 @@ impl Restarts {
         }
     }
 
-    /// The pause before the next restart, which is counted; none where there were too many.
+    /// Counts a restart, and returns the pause before it; `None` if there were too many.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         while self.0.front().is_some_and(|then| now - *then >= WITHIN) {
             self.0.pop_front();
@@ -76,15 +76,15 @@ impl Restarts {
 }
 
 impl Connection {
-    /// Drops what was meant for a peer that has ended, and fails the calls to it. What is sent from here on is for the next one.
+    /// Drops the output for a peer that has ended, and fails the calls to it. Later output is for the next peer.
     fn lose_peer(&self, reason: &str) {
-        // Under one lock: what a call has appended is either dropped, and the call fails, or it is sent to the next peer.
+        // Under one lock: an appended call is either dropped, and fails, or it is sent to the next peer.
         let failed = self.outbox.discard(|| self.calls().fail_all(reason));
         failed.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Waits until something is to be sent. Returns `false` where this side closes the session instead.
+/// Waits until there is output. Returns `false` if this side closes the session instead.
 async fn is_wanted(connection: &Connection) -> bool {
     loop {
         let due = connection.outbox.wanted().await;
@@ -130,7 +130,7 @@ mod tests {
         transport::principal::Principal,
     };
 
-    /// A client that no peer asks or notifies.
+    /// A client whose peer sends no requests and no notifications.
     #[derive(Debug)]
     struct Caller;
 

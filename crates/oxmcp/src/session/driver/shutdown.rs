@@ -1,4 +1,4 @@
-//! The end of a connection, from the wish to close to the closed transport.
+//! The shutdown of a connection, from the request to close to the closed transport.
 //!
 //! ```text
 //! open ── begin_close, or the peer's end ──▶ draining: nothing new is begun, what runs may finish
@@ -16,11 +16,11 @@ use crate::session::{
     inbound::run::cut_short,
 };
 
-/// How much of a line that is no message is kept for the diagnosis, in bytes.
+/// The maximum length of a line that is no message that is kept for diagnosis, in bytes.
 const NOISE_BYTES: usize = 200;
 
 impl Connection {
-    /// Asks the driver to close: nothing new is begun, what runs may finish within a bound.
+    /// Asks the driver to close: no new request is begun, requests in flight may finish within the drain limit.
     pub(crate) fn begin_close(&self) {
         let shared = self.shared();
         shared.notifications().closing();
@@ -30,7 +30,7 @@ impl Connection {
         shared.outbox.wake_driver();
     }
 
-    /// Ends the connection without waiting for anything: the peer is beyond hope.
+    /// Ends the connection without waiting: the peer is considered lost.
     pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
         self.cut(Outcome::Failed(reason.to_owned()));
         self.begin_close();
@@ -66,7 +66,7 @@ impl Connection {
         self.calls().close(&self.reason(&Outcome::Closed));
     }
 
-    /// For the driver: the time of what is still served is over. It is answered with errors, and what is called fails.
+    /// For the driver: the deadline of the requests in flight has passed. They are answered with errors, and calls fail.
     pub(crate) fn end_drain(&self) {
         self.in_flight().refuse_new();
         let requests = cut_short(self);
@@ -79,7 +79,7 @@ impl Connection {
         self.no_more_answers();
     }
 
-    /// For the driver: nothing can be sent or received any more. Fails what waits, and stops what runs.
+    /// For the driver: nothing can be sent or received any more. Fails pending calls, and cancels the requests in flight.
     pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
         let reason = self.reason(&outcome);
         // Only the first outcome counts.
@@ -97,7 +97,7 @@ impl Connection {
         self.role().closed(self);
     }
 
-    /// What calls fail with that will not be answered.
+    /// The reason with which calls fail that will not be answered.
     fn reason(&self, outcome: &Outcome) -> String {
         let reason = match outcome {
             Outcome::Closed if self.is_closing() => return "the session was closed".to_owned(),
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Remembers a line from the peer that was no message, if it is the first.
+    /// Records a line from the peer that was no message, if it is the first.
     pub(crate) fn heard_noise(&self, bytes: &[u8]) {
         let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
         let mut stray_line = self.stray_line.lock();
@@ -121,13 +121,13 @@ impl Connection {
     }
 }
 
-/// Connections that have no driver, as those of sessions over HTTP.
+/// Methods for connections without a driver, such as those of sessions over HTTP.
 #[cfg(feature = "http-server")]
 impl Connection {
-    /// Calls `then` once this side wants to close, which may be now.
+    /// Calls `then` once this side closes, or immediately if it is closing already.
     pub(crate) fn when_closing(&self, then: OnClosing) {
         let mut on_closing = self.shutdown.on_closing.lock();
-        // `begin_close` sets the latch before it looks here.
+        // `begin_close` sets the latch before it takes this callback.
         if !self.is_closing() {
             *on_closing = Some(then);
             return;
@@ -143,19 +143,19 @@ impl Connection {
         }
     }
 
-    /// Takes back what [`when_closing`](Self::when_closing) was given. Returns whether it was still to be called.
+    /// Removes the callback of [`when_closing`](Self::when_closing). Returns whether it had not been called yet.
     pub(crate) fn take_on_closing(&self) -> bool {
         self.shutdown.on_closing.lock().take().is_some()
     }
 
-    /// Ends the connection, and the session that it is: what is still being served is cancelled.
+    /// Ends the connection, and with it the session: requests in flight are cancelled.
     pub(crate) fn end(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
         self.finished();
     }
 
-    /// Ends a connection that never was a session of its own, as that of a modern request over HTTP: what is being served is
-    /// cancelled, and has its grace.
+    /// Ends a connection without a session of its own, such as that of a modern request over HTTP: the request in flight is
+    /// cancelled, with its grace period.
     pub(crate) fn abandon(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
         self.shutdown.ended.set();

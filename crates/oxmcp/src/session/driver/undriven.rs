@@ -1,5 +1,5 @@
-//! The output of connections that have no driver: over HTTP the stream of a request takes what the request is answered
-//! with.
+//! The output of connections that have no driver: over HTTP the stream of a request takes the answer and the messages before
+//! it.
 
 use std::{
     future::poll_fn,
@@ -20,21 +20,21 @@ use crate::session::{
     task::store_waker,
 };
 
-/// What the client is told in the place of an answer for which there is no room.
+/// The error message in place of an answer for which there is no room.
 const NO_ROOM: &str = "there is no room for the answer: the server holds too much for its clients";
 
-/// The next step of a stream that sends what a request is answered with.
+/// The next step of a stream that sends the output for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// There is something to send, and more may follow.
+    /// There is output to send, and more may follow.
     More,
-    /// What was taken is all.
+    /// The output that was taken is complete.
     Last(Last),
-    /// More follows, but the client is to fetch it later, after as long as that.
+    /// More follows, but the client is to fetch it later, after this delay.
     Part(Duration),
 }
 
-/// What was taken, with nothing to follow.
+/// The content of the output that was taken last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     Nothing,
@@ -43,7 +43,7 @@ pub(crate) enum Last {
     Messages,
 }
 
-/// A stream that takes what a connection has to send; it is attached for as long as this lives.
+/// A stream that takes the output of a connection; it is attached until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Attached(Arc<Connection>);
 
@@ -61,24 +61,24 @@ impl Drop for Attached {
 }
 
 impl Outbox {
-    /// Counts what is in it in a budget, and what will be. An answer for which there is no room is dropped, if
-    /// `drops_answers`: that is for an outbox of one request.
+    /// Counts the content of the buffer in a budget, from now on. With `drops_answers`, an answer for which there is no room is
+    /// dropped: that is for an outbox of one request.
     pub(crate) fn count_in(&self, budget: &Arc<Budget>, drops_answers: bool) {
         self.drops_answers.store(drops_answers, Ordering::Relaxed);
         let state = self.state.lock();
-        // It is set once.
+        // It is set only once.
         if self.budget.set(Arc::clone(budget)).is_ok() {
             budget.change(0, state.buffer.len());
         }
     }
 
-    /// The budget that it counts in.
+    /// The budget in which the buffer counts.
     pub(crate) fn budget(&self) -> Option<&Arc<Budget>> {
         self.budget.get()
     }
 
-    /// Takes an answer back that was appended from `start` on, where answers are dropped. In its place stands an error, whether
-    /// there is room for that or not; where nothing was sent yet the outbox is closed, and the request refused as a whole.
+    /// Removes an answer that was appended from `start` on, if answers are dropped. An error replaces it, whether there is room
+    /// for that or not; if the stream has not begun yet, the outbox is closed, and the request refused as a whole.
     pub(in crate::session) fn drop_answer(&self, state: &mut State, start: usize) {
         if !self.drops_answers.load(Ordering::Relaxed) {
             return;
@@ -101,20 +101,20 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// The stream begins that takes what is appended: from here on it cannot be refused as a whole. Returns false where there was
-    /// no room for the answer, so that it can be still.
+    /// Records that the stream that takes the output begins: from here on the request cannot be refused as a whole. Returns
+    /// false if there was no room for the answer, so that it still can.
     pub(crate) fn begin_stream(&self) -> bool {
         let mut state = self.state.lock();
         state.streamed = true;
         !state.exhausted
     }
 
-    /// Whether there was no room for the answer, and nothing was sent.
+    /// Whether there was no room for the answer, and the stream had not begun.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.state.lock().exhausted
     }
 
-    /// No stream takes what is appended, until one is [`Attached`].
+    /// Records that no stream takes the output, until one is [`Attached`].
     pub(crate) fn is_for_later(&self) {
         self.attach_or_detach();
     }
@@ -123,15 +123,15 @@ impl Outbox {
         self.attachments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Asks that the stream end before the answer.
+    /// Asks that the stream end before the answer; the client is to resume after `retry`.
     pub(crate) fn part(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.parted = Some(retry);
         wake(state);
     }
 
-    /// For a stream in the place of the driver: takes what is to be sent in exchange for `sent`, an empty buffer. What was
-    /// taken before counts as sent.
+    /// For a stream, in place of the driver: takes the output in exchange for `sent`, an empty buffer. Output that was taken
+    /// before counts as sent.
     pub(crate) fn poll_reply(&self, cx: &Context<'_>, sent: &mut Vec<u8>) -> Poll<Reply> {
         if self.being_written.swap(0, Ordering::Relaxed) > 0 {
             self.drained.notify_waiters();
@@ -149,14 +149,14 @@ impl Outbox {
         if let Some(retry) = state.parted.take() {
             return Poll::Ready(Reply::Part(retry));
         }
-        // Most streams are silent most of the time, and there may be thousands.
+        // Most streams are idle most of the time, and there may be thousands.
         give_back(&mut state.buffer);
         give_back(sent);
         store_waker(&mut state.driver, cx.waker());
         Poll::Pending
     }
 
-    /// The same as a future. Cancel safe.
+    /// Like [`poll_reply`](Self::poll_reply), as a future. Cancel safe.
     pub(crate) async fn reply(&self, sent: &mut Vec<u8>) -> Reply {
         poll_fn(|cx| self.poll_reply(cx, sent)).await
     }
@@ -169,7 +169,7 @@ impl Drop for Outbox {
 }
 
 impl State {
-    /// What was in the buffer, where nothing will follow.
+    /// The content of the taken output, if no more will follow.
     fn last(&self, taken: &[u8]) -> Option<Last> {
         (self.answered || self.closed).then_some(match taken.len() {
             0 => Last::Nothing,
@@ -179,7 +179,7 @@ impl State {
     }
 }
 
-/// The errors that stand in the place of an answer, or of a batch of them.
+/// The errors that replace an answer, or a batch of answers.
 fn refusal(answer: &[u8]) -> Vec<u8> {
     #[derive(Deserialize)]
     struct Answer {
@@ -206,7 +206,7 @@ fn refusal(answer: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Frees a buffer that has only its initial capacity, which is soon had again. That of one through which much has gone is kept.
+/// Frees a buffer that has only its initial capacity, which is cheap to allocate again. A buffer that has grown is kept.
 fn give_back(buffer: &mut Vec<u8>) {
     if buffer.capacity() <= INITIAL_CAPACITY {
         *buffer = Vec::new();
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets of an answer for which there is no room, once its stream has begun.
+    /// The output for an answer for which there is no room, once its stream has begun.
     fn refused(answer: &[u8]) -> (Poll<Reply>, String) {
         let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(100));
         outbox.count_in(&budget, true);
@@ -284,7 +284,7 @@ mod tests {
                 sent.clear();
                 reply
             };
-            // Then both buffers have been used.
+            // Twice, so that both buffers have been used.
             for _ in 0..2 {
                 outbox.append(|out| out.resize(length, b' '));
                 assert_eq!(poll(), Poll::Ready(Reply::More));

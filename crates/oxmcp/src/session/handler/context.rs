@@ -1,4 +1,4 @@
-//! The context of a request: what a handler can know and do while it serves one.
+//! Context of a request, by which its handler learns about the caller and acts for it.
 
 use std::sync::{
     Arc, OnceLock,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl ContextParts {
-    /// The context of what `peer` sent, to be filled in.
+    /// A context for a message that `peer` sent, to be completed by the caller.
     pub(crate) fn new(
         connection: &Arc<Connection>,
         id: Option<RequestId>,
@@ -50,13 +50,13 @@ impl ContextParts {
         self.sender.as_ref().or_else(of_connection)
     }
 
-    /// The answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is: so what one of
-    /// them sees is what is on the wire.
+    /// Records that the answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is, so that both
+    /// agree with the order on the wire.
     pub(crate) fn set_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
-    /// The connection that what is sent goes to: the branch of the request, and for a notification the trunk.
+    /// The connection for output: the branch of the request, and for a notification the trunk.
     pub(crate) fn outlet(&self) -> &Arc<Connection> {
         match self.id {
             Some(_) => &self.connection,
@@ -64,12 +64,12 @@ impl ContextParts {
         }
     }
 
-    /// Marks the request as answered, by the one who asks first: nobody else may answer it then.
+    /// Marks the request as answered. Returns true for the first caller, the only one that may answer it.
     pub(in crate::session) fn claim_answer(&self) -> bool {
         !self.answered.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether the request was answered or cancelled, so that nothing more is sent for it.
+    /// Whether the request was answered or cancelled, so that no more messages are sent for it.
     pub(crate) fn is_over(&self) -> bool {
         self.answered.load(Ordering::Relaxed) || self.cancel.is_set()
     }
@@ -85,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// A peer of which nothing is known but that it is modern.
+    /// A peer of which it is only known that it is modern.
     pub(crate) fn unknown_modern() -> Self {
         Self {
             revision: Revision::LATEST,
@@ -103,12 +103,12 @@ impl RequestContext {
         &self.parts
     }
 
-    /// Whether a slow handler holds up nothing.
+    /// Whether a slow handler delays no other messages.
     pub(crate) fn is_alone(&self) -> bool {
         self.parts.connection.caller().is_alone
     }
 
-    /// How many bytes of the peer are kept with it, roughly.
+    /// The approximate number of bytes from the peer that are kept with the context.
     pub(crate) fn bytes_kept(&self) -> usize {
         let id = self.parts.id.as_ref().and_then(RequestId::as_str);
         id.map_or(0, str::len) + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
@@ -120,20 +120,20 @@ impl RequestContext {
         self.parts.peer.revision
     }
 
-    /// The id of the request. `None` where a notification is being handled. What a modern server asks within a result has
-    /// the key of the question for its id.
+    /// The id of the request. `None` if a notification is being handled. A question that a modern server asks within a result
+    /// has its key as its id.
     #[must_use]
     pub fn request_id(&self) -> Option<&RequestId> {
         self.parts.id.as_ref()
     }
 
-    /// Name and version of the peer, as it says itself. Nothing vouches for them.
+    /// Name and version of the peer, as declared by itself. They are not verified.
     #[must_use]
     pub fn peer_info(&self) -> Option<&Implementation> {
         self.parts.peer.implementation.as_ref()
     }
 
-    /// What the client can do, as it declared for this request.
+    /// The client's capabilities, as it declared them for this request.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         &self.parts.peer.capabilities
@@ -153,7 +153,7 @@ impl RequestContext {
         self.parts.cancel.is_set()
     }
 
-    /// Waits until the caller cancels the request or the session ends. A handler that does not listen is dropped at its
+    /// Waits until the caller cancels the request or the session ends. A handler that does not wait for this is dropped at its
     /// next `await` after [`Limits::cancel_grace`](crate::Limits::cancel_grace).
     /// See [cancellation](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation).
     ///
@@ -164,8 +164,8 @@ impl RequestContext {
         self.parts.cancel.wait().await;
     }
 
-    /// Whether anybody is told of progress: the caller asked for it, or the handler goes on [detached](crate::traits::DetachedWork)
-    /// from its request, or may yet.
+    /// Whether reports of progress are of use: the caller asked for them, or the handler is
+    /// [detached](crate::traits::DetachedWork) from its request, or may be.
     #[must_use]
     pub fn wants_progress(&self) -> bool {
         self.parts.progress_token.is_some() || self.parts.detached.wants_progress()

@@ -1,12 +1,12 @@
-//! Handlers and what they are given.
+//! Handlers, and the contexts and states that they are given.
 //!
 //! | file | |
 //! |---|---|
 //! | `traits.rs` | functions that are handlers, and their errors |
 //! | `with_state.rs` | handlers that share a state |
-//! | `state_scope.rs` | where many handlers are given one state |
+//! | `state_scope.rs` | scopes in which many handlers are given one state |
 //! | `context.rs` | the context of a request |
-//! | `detached.rs` | what a handler goes on with when its request was answered |
+//! | `detached.rs` | handlers that continue after their request was answered |
 
 pub(crate) mod context;
 pub(crate) mod detached;

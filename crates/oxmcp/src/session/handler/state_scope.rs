@@ -1,4 +1,4 @@
-//! The scope of a state: where a server or a client is given the handlers that share one.
+//! Scope of a state, in which a server or a client is given handlers that share it.
 
 use crate::{
     debug::opaque_debug,
@@ -8,19 +8,19 @@ use crate::{
     },
 };
 
-/// A server or a client while it is given what shares a state: the argument of the function that `Server::state` and
-/// `Client::state` take.
+/// A server or a client while handlers that share a state are added to it: the argument of the function that `Server::state`
+/// and `Client::state` take.
 ///
-/// Its methods are those of the [`Server`](crate::Server) or the [`Client`](crate::Client). A hook takes the state before all
-/// else. A feature is made of the state by a function, which an [attribute](macro@crate::tool) writes, or is given as it is, and
-/// [`with_state`](Self::with_state) makes its handlers.
+/// Its methods are those of the [`Server`](crate::Server) or the [`Client`](crate::Client). A hook takes the state as its first
+/// argument. A feature is made of the state by a function, which an [attribute](macro@crate::tool) generates, or is given
+/// directly, with handlers made by [`with_state`](Self::with_state).
 pub struct StateScope<Role, State> {
     role: Role,
     state: State,
 }
 
 impl<Role, State> StateScope<Role, State> {
-    /// Runs `add` with a scope that has `role`, which is another handle to what is built.
+    /// Runs `add` with a scope that has `role`, which is another handle to the server or client that is built.
     pub(crate) fn run(role: Role, state: State, add: impl FnOnce(&Self) -> &Self) {
         add(&Self { role, state });
     }
@@ -37,8 +37,7 @@ impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
         self.state.clone()
     }
 
-    /// The handler that `handler` is when it is given a clone of the state before all else, as
-    /// [`with_state`] makes it.
+    /// Makes a handler that calls `handler` with a clone of the state as its first argument, as [`with_state`] does.
     pub fn with_state<Arguments, H>(
         &self,
         handler: H,
@@ -52,10 +51,10 @@ impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
     }
 }
 
-/// What a [`StateScope`] adds: a `Feature` as it is, or a function that makes one, of the state or of nothing, as the attributes
-/// write it (`query::tool`).
+/// A feature that a [`StateScope`] can add: a `Feature` itself, or a function that makes one, of the state or without
+/// arguments, as the attributes generate it (`query::tool`).
 ///
-/// You do not need to worry about `Marker`: it tells these apart.
+/// You do not need to worry about `Marker`: it distinguishes the three.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` makes no `{Feature}` of a state that is a `{State}`",
     label = "neither a `{Feature}` nor a function of `{State}` that returns one",

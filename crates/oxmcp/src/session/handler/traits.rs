@@ -4,18 +4,19 @@ use std::{error::Error as StdError, future::Future, sync::Arc};
 
 use crate::{error::Error, session::connection::RequestContext};
 
-/// An async function that can be the handler of a tool, a prompt or a resource, or that answers what servers ask.
+/// An async function that can be the handler of a tool, a prompt or a resource, or a client's handler of a server's request.
 ///
 /// It is implemented for functions and closures of
 /// - `(Input)`,
 /// - `(RequestContext, Input)`,
-/// - `(RequestContext)` and `()`, where there is no input,
+/// - `(RequestContext)` and `()`, if there is no input,
 ///
-/// that return a [`HandlerFuture`]. What the input may be and what may be returned is up to what it is a handler of.
+/// that return a [`HandlerFuture`]. The permitted inputs and results depend on the kind of handler.
 /// You do not need to worry about `Arguments`: they are those of the function.
 ///
-/// What handlers share, as a database, comes before these, and is given by [`with_state`](crate::session::with_state). A closure can capture
-/// it as well; one handler serves all requests, so it clones it for each.
+/// A shared state, such as a database, comes before these arguments, and is given by
+/// [`with_state`](crate::session::with_state). A closure can capture it as well; one handler serves all requests, so the
+/// closure clones it for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler",
     label = "not an async function of `(Input)` or `(RequestContext, Input)`",
@@ -23,7 +24,7 @@ use crate::{error::Error, session::connection::RequestContext};
     note = "it is shared by all requests: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
 )]
 pub trait Handler<Arguments>: Send + Sync + 'static {
-    /// What calling the function gives: a future, where it is async.
+    /// The return value of the function: a future, if the function is async.
     type Returned;
 
     /// Calls the function.
@@ -31,8 +32,8 @@ pub trait Handler<Arguments>: Send + Sync + 'static {
     fn call(&self, arguments: Arguments) -> Self::Returned;
 }
 
-// These ask for nothing but the number of arguments, so that the compiler knows at once which one is meant, and then says
-// what exactly is wrong with it.
+// These implementations require only the number of arguments, so that the compiler selects one of them at once, and then
+// reports exactly which bound is not met.
 
 impl<F: Fn() -> R + Send + Sync + 'static, R> Handler<()> for F {
     type Returned = R;
@@ -58,7 +59,7 @@ impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> Handler<(A, B)> for F {
     }
 }
 
-// With what handlers share before the others; nothing takes it as it is.
+// With the state before the other two arguments; no kind of handler takes three arguments directly.
 impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)> for F {
     type Returned = R;
 
@@ -67,7 +68,7 @@ impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)>
     }
 }
 
-/// What a handler may take before its input: a [`RequestContext`].
+/// The argument that a handler may take before its input: a [`RequestContext`].
 #[diagnostic::on_unimplemented(
     message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
     label = "not a `RequestContext`",
@@ -76,7 +77,7 @@ impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)>
     note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
 )]
 pub trait HandlerContext: Sized + 'static {
-    /// Makes it of what there is.
+    /// Makes the argument of the context.
     #[doc(hidden)]
     fn of(context: RequestContext) -> Self;
 }
@@ -93,14 +94,14 @@ impl HandlerContext for Arc<RequestContext> {
     }
 }
 
-/// What an async function returns when it is called: any future.
+/// The return value of an async function: any future.
 #[diagnostic::on_unimplemented(
     message = "a handler must be async, and this one returns `{Self}`",
     label = "not an async function",
     note = "write `async fn`, or a closure whose body is `async move {{ … }}`"
 )]
 pub trait HandlerFuture {
-    /// What the function returns in the end.
+    /// The output of the future.
     type Output;
 
     /// Runs the function.
@@ -122,16 +123,15 @@ impl<F: Future> HandlerFuture for F {
     }
 }
 
-/// An error of a handler that is none of a tool: an [`Error`], which the peer gets as it is, or any other
-/// [`std::error::Error`], whose text the peer gets with the code
-/// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR).
+/// An error of a handler other than a tool's: an [`Error`], which is sent to the peer unchanged, or any other
+/// [`std::error::Error`], whose text is sent to the peer with the code [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR).
 #[diagnostic::on_unimplemented(
     message = "a handler cannot fail with `{Self}`",
     label = "not a `std::error::Error`",
     note = "return `oxmcp::Result<_>`, or a `Result` with another `std::error::Error`"
 )]
 pub trait IntoError {
-    /// Makes the error that the peer gets.
+    /// Makes the error that is sent to the peer.
     fn into_error(self) -> Error;
 }
 

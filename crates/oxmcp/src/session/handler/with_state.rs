@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 
 use crate::session::handler::traits::Handler;
 
-/// A handler that is also given what handlers share, as a database: before all else it takes a clone of `state`.
+/// Makes a handler that is also given a shared state, such as a database: its first argument is a clone of `state`.
 ///
-/// Where many share one, [`Server::state`](crate::Server::state) gives it to all of them.
+/// If many handlers share a state, [`Server::state`](crate::Server::state) gives it to all of them.
 ///
-/// It is the handler that `handler` is without its first argument, and stands wherever a [`Handler`] does: in tools, prompts,
-/// resources, resource templates, completers, extensions, and where a client answers. The state is cloned for each call: mostly it is
-/// an [`Arc`](std::sync::Arc), or a struct of some.
+/// The returned handler takes the arguments of `handler` without the first, and can be used wherever a [`Handler`] can: in
+/// tools, prompts, resources, resource templates, completers, extensions, and for a client's answers. The state is cloned for
+/// each call: usually it is an [`Arc`](std::sync::Arc), or a struct of `Arc`s.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -42,9 +42,9 @@ use crate::session::handler::traits::Handler;
 /// # let _ = server;
 /// ```
 ///
-/// A method does as well, since its `self` is its first argument: `with_state(notes, Notes::read)`. The arguments of a
-/// closure need their types. What takes a plain function and no [`Handler`], as [`Tool::dynamic`](crate::Tool::dynamic) and middleware,
-/// captures what it shares.
+/// A method works as well, since its `self` is its first argument: `with_state(notes, Notes::read)`. The arguments of a closure
+/// need their types. Functions that take a plain function and no [`Handler`], such as [`Tool::dynamic`](crate::Tool::dynamic)
+/// and middleware, are given closures that capture the state.
 pub fn with_state<State, Arguments, H>(
     state: State,
     handler: H,
@@ -61,19 +61,19 @@ where
     }
 }
 
-/// The arguments of a [`Handler`] that takes a state first; what follows is up to what it is a handler of.
+/// The arguments of a [`Handler`] that takes a state first; the others depend on the kind of handler.
 #[diagnostic::on_unimplemented(
     message = "a handler with state cannot take `{Self}`",
     label = "not `(State)`, `(State, Input)` or `(State, RequestContext, Input)`",
     note = "it is `async fn(State, Input) -> Output` or `async fn(State, RequestContext, Input) -> Output`, in this order"
 )]
 pub trait StateArguments: 'static {
-    /// The first one.
+    /// The type of the first argument.
     type State;
-    /// The others.
+    /// The types of the other arguments.
     type Rest: 'static;
 
-    /// Puts them together.
+    /// Joins the state and the other arguments.
     #[doc(hidden)]
     fn join(state: Self::State, rest: Self::Rest) -> Self;
 }
@@ -105,7 +105,7 @@ impl<S: 'static, A: 'static, B: 'static> StateArguments for (S, A, B) {
     }
 }
 
-/// What can be given to handlers that take a `State` first: such a state, which can be cloned.
+/// A value that can be given to handlers that take a `State` first: a state that can be cloned.
 #[diagnostic::on_unimplemented(
     message = "a handler that takes `{State}` first cannot be given a clone of `{Self}`",
     label = "cloning it gives no `{State}`",
@@ -114,7 +114,7 @@ impl<S: 'static, A: 'static, B: 'static> StateArguments for (S, A, B) {
     note = "a method takes `self: Arc<Self>`, or `self` where that is cloned: what `&self` borrows would not live as long as the call"
 )]
 pub trait SharedAs<State>: Send + Sync + 'static {
-    /// What a call is given.
+    /// Returns the state for one call.
     #[doc(hidden)]
     fn share(&self) -> State;
 }
@@ -126,8 +126,9 @@ impl<State: Clone + Send + Sync + 'static> SharedAs<State> for State {
     }
 }
 
-/// No state of any handler. That everything can be given as it, in two forms, makes the compiler look at what a handler takes first
-/// before it says that the state is not that: else it tells of two types that differ, without a word on handlers.
+/// A state that no handler takes. Since every type implements `SharedAs` for it, in two forms, the compiler infers the
+/// handler's first argument before it rejects the state: otherwise it would report two types that differ, without mentioning
+/// handlers.
 #[doc(hidden)]
 #[expect(unnameable_types, reason = "only implementations mention it")]
 #[derive(Debug)]

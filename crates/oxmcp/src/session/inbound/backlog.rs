@@ -1,4 +1,4 @@
-//! Messages that arrived while too much was unsent, or while the connection was held, and wait until they may be begun.
+//! Backlog of messages that arrived while too much was unsent, or while the connection was held, and wait to be taken.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,39 +14,40 @@ use crate::{
     transport::{principal::Principal, traits::Frame},
 };
 
-/// What an entry takes beside its bytes and its requests, roughly.
+/// The approximate memory of an entry in addition to its bytes and its requests, in bytes.
 const OVERHEAD: usize = 160;
-/// What a request takes beside its bytes, so that it is found by its id.
+/// The approximate memory for finding a request by its id, in addition to its bytes.
 const INDEXED: usize = 96;
 
-/// Messages that will be answered, in the order in which they came.
+/// Messages that will be answered, in the order of arrival.
 ///
-/// It keeps two peers that flood each other from a deadlock: neither reads the answers of the other while it reads nothing.
-/// So answers, cancellations and notifications pass the requests that have to wait. Only a notification that came while the
-/// connection was held is kept, and what other notifications follow until it is taken: they keep their order.
+/// The backlog prevents a deadlock of two peers that flood each other: neither would read the answers of the other while it
+/// stopped reading. So answers, cancellations and notifications overtake the requests that have to wait. Only a notification
+/// that arrived while the connection was held is kept, and with it the notifications that follow until it is taken, so that
+/// they keep their order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// By their numbers, which count up.
+    /// The entries by their numbers, which count up.
     entries: BTreeMap<u64, Entry>,
     /// The numbers of the entries that hold the requests.
     requests: HashMap<RequestId, u64>,
     last: u64,
-    /// The last of them that is a notification.
+    /// The number of the last entry that is a notification.
     last_notification: u64,
     bytes: usize,
     limit: usize,
-    /// How many messages a batch may hold.
+    /// The maximum number of messages in a batch.
     max_batch: usize,
-    /// Whether an `initialize` was let through.
+    /// Whether an `initialize` was let through already.
     opened: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
     message: Message,
-    /// The sender, where the transport knows that of each message.
+    /// The sender, if the transport knows the sender of each message.
     sender: Option<Principal>,
-    /// The ids of the requests in it.
+    /// The ids of the requests in the message.
     ids: Vec<RequestId>,
 }
 
@@ -56,7 +57,7 @@ enum Message {
     Single(Vec<u8>),
     Batch {
         bytes: Vec<u8>,
-        /// The requests in it that are not to be begun any more.
+        /// The requests in the batch that were cancelled and must not be begun.
         cancelled: Vec<RequestId>,
     },
 }
@@ -89,18 +90,19 @@ impl Backlog {
         self.entries.is_empty()
     }
 
-    /// How many messages wait.
+    /// The number of messages that wait.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing more should be read.
+    /// Whether reading must pause.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > self.limit
     }
 
-    /// Keeps a message that will be answered. `false` where it is one that can be taken at once. While the connection is
-    /// `held`, what is being done decides what all else means, and only what concerns our own calls is taken.
+    /// Keeps a message that will be answered. Returns `false` for a message that can be taken at once. While the connection is
+    /// `held`, the current work decides how all other messages are to be understood, and only messages about this side's own
+    /// calls are taken.
     pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
         let (bytes, sender) = match (frame.message(), frame) {
             (Some(message), _) => message,
@@ -129,7 +131,8 @@ impl Backlog {
                 self.last_notification = self.last + 1;
                 None
             }
-            // Its answer is small, and what follows relies on it. It is sent once; a flood of it must wait like any other.
+            // Its answer is small, and the next messages rely on it. Clients send it once; a flood of it must wait like other
+            // requests.
             Ok(Envelope::Request(it)) if it.method == "initialize" && !self.opened && !held => {
                 self.opened = true;
                 return false;
@@ -148,7 +151,7 @@ impl Backlog {
         oldest.is_some_and(|(number, _)| *number <= self.last_notification)
     }
 
-    /// Runs `take` on the oldest, and the ids of those of its requests that are not to be begun.
+    /// Runs `take` on the oldest message, with the ids of its cancelled requests.
     pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>, &[RequestId])) {
         let Some((number, entry)) = self.entries.pop_first() else {
             return;
@@ -167,7 +170,7 @@ impl Backlog {
             Message::Batch { bytes, cancelled } => take(frame(bytes), cancelled),
         }
         if self.entries.is_empty() {
-            // The memory of a flood need not stay.
+            // The memory of a flood is freed.
             self.requests = HashMap::new();
         }
     }
@@ -181,20 +184,20 @@ impl Backlog {
         };
         self.bytes += entry.size();
         for id in &entry.ids {
-            // Of two with one id, which is an error, the older is meant.
+            // If two requests have the same id, which is an error, the id stands for the older.
             self.requests.entry(id.clone()).or_insert(self.last);
         }
         self.entries.insert(self.last, entry);
     }
 
-    /// An entry no longer holds a request.
+    /// Removes a request of an entry from the index.
     fn leave(&mut self, id: &RequestId, number: u64) {
         if self.requests.get(id) == Some(&number) {
             self.requests.remove(id);
         }
     }
 
-    /// Forgets a request that is cancelled before it was begun. `false` where it is not here.
+    /// Removes a request that is cancelled before it was begun. Returns `false` if it is not in the backlog.
     fn cancel(&mut self, params: Option<&str>) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -211,7 +214,7 @@ impl Backlog {
         if let Some(entry) = self.entries.get_mut(&number)
             && let Message::Batch { cancelled, .. } = &mut entry.message
         {
-            // The others in it are begun when it is popped.
+            // The other requests of the batch are begun when it is popped.
             cancelled.push(request_id);
         } else if let Some(entry) = self.entries.remove(&number) {
             self.bytes -= entry.size();
@@ -259,7 +262,7 @@ mod tests {
         keep(backlog, &message)
     }
 
-    /// All entries that are left, each with its cancelled requests.
+    /// All remaining entries, each with its cancelled requests.
     fn rest(mut backlog: Backlog) -> Vec<(String, Vec<RequestId>)> {
         let mut rest = Vec::new();
         while !backlog.is_empty() {
@@ -366,7 +369,7 @@ mod tests {
         }
         assert!(cancel(&mut backlog, "1"));
         keep(&mut backlog, &spaced(2));
-        // What was there before the cancellation takes nothing of the newest along.
+        // The older entries leave the index entry of the newest in place.
         backlog.pop(|frame, _| assert_eq!(frame.message().unwrap().0, spaced(1).as_bytes()));
         assert!(cancel(&mut backlog, "1"));
         assert_eq!(rest(backlog), []);

@@ -1,4 +1,4 @@
-//! A batch of messages, as revision 2025-03-26 has it and no other, and the answers to it.
+//! Batch of messages, which only revision 2025-03-26 has, and the answers to it.
 
 use std::{fmt, mem};
 
@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 
 use crate::sync::Mutex;
 
-/// The answers to a batch, which leave together as one array.
+/// The answers to a batch, which are sent together as one array.
 /// See [batching](https://modelcontextprotocol.io/specification/2025-03-26/basic#batching).
 #[derive(Debug)]
 pub(crate) struct Batch(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// How many answers are still to come.
+    /// The number of answers that are still missing.
     missing: usize,
-    /// The answers so far: each one line.
+    /// The answers so far, each without its line break, as the beginning of the array.
     answers: Vec<u8>,
 }
 
@@ -28,8 +28,8 @@ impl Batch {
         }))
     }
 
-    /// Adds an answer, or with `None` says that there will be none. Returns the whole when it was the last: nothing, where
-    /// there is no answer at all.
+    /// Adds an answer, or records with `None` that a request gets no answer. Returns the whole array after the last one, or an
+    /// empty `Vec` if there is no answer at all.
     pub(crate) fn answered(&self, answer: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut state = self.0.lock();
         if let Some(answer) = answer {
@@ -51,7 +51,7 @@ impl Batch {
     }
 }
 
-/// The elements of a batch: no more than `limit` and one are kept, however many there are.
+/// Parses the elements of a batch: at most `limit` and one are kept, however many there are.
 pub(in crate::session) fn parse_batch(
     bytes: &[u8],
     limit: usize,

@@ -1,4 +1,4 @@
-//! The result of a request, before it is written.
+//! The result of a request, before it is serialized.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -10,12 +10,12 @@ use oxmcp_protocol::{
 
 use crate::error::Result;
 
-/// A result on its way out.
+/// A result that is to be sent.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// JSON, as it goes onto the wire.
+    /// Serialized JSON.
     Json(Box<str>),
-    /// JSON, as it goes onto the wire, and shared by all requests for it: a list that did not change.
+    /// Serialized JSON that all requests for it share: a list that did not change.
     Shared(Line),
     /// The result of a tool, which is serialized straight into the outbox.
     Tool(CallToolResult),
@@ -23,12 +23,12 @@ pub(crate) enum Body {
     Other(Box<dyn Encode>),
 }
 
-/// JSON in one line: no writer has to look for line breaks in it again.
+/// JSON in one line, in which line breaks need not be searched for again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line(Arc<str>);
 
 impl From<Box<str>> for Line {
-    /// Line breaks can only be between tokens, where spaces say the same.
+    /// Line breaks can only be between tokens, where spaces are equivalent.
     fn from(json: Box<str>) -> Self {
         Self(match memchr2(b'\n', b'\r', json.as_bytes()) {
             Some(_) => json.replace(['\n', '\r'], " ").into(),
@@ -45,7 +45,7 @@ impl Deref for Line {
     }
 }
 
-/// A result that can be written, whatever its type.
+/// A result of any type that can be serialized.
 pub(crate) trait Encode: fmt::Debug + Send {
     fn encode(
         &mut self,
@@ -72,12 +72,12 @@ impl Body {
         Self::Other(Box::new(result))
     }
 
-    /// Whether it is known to be in one line.
+    /// Whether it is known to be one line.
     pub(crate) fn is_line(&self) -> bool {
         matches!(self, Self::Shared(_))
     }
 
-    /// Appends the result as JSON, as a peer that speaks `revision` must see it. `server_info` is the `serverInfo` for it.
+    /// Appends the result as JSON, in the form of `revision`. `server_info` is the `serverInfo` for it.
     pub(crate) fn encode(
         self,
         out: &mut Vec<u8>,
@@ -87,7 +87,8 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => {
-                // With room for the end of the message, for which the buffer would else grow to twice a long list.
+                // With room for the end of the message, for which the buffer would otherwise grow to twice the length of a long
+                // list.
                 out.reserve(json.len() + "}\n".len());
                 out.extend_from_slice(json.as_bytes());
             }
@@ -97,7 +98,7 @@ impl Body {
         Ok(())
     }
 
-    /// The result as JSON of its own.
+    /// Returns the result as JSON in a buffer of its own.
     pub(crate) fn into_json(
         self,
         revision: Revision,

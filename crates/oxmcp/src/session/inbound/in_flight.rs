@@ -16,21 +16,21 @@ use crate::{
 };
 
 /// The requests that are being served, by id, each with its context `C`, whose latch cancels it. Requests that a handler
-/// answers at once never enter.
+/// answers at once are not entered.
 #[derive(Debug)]
 pub(crate) struct InFlight<C> {
     state: Mutex<State<C>>,
     limit: usize,
-    /// Set once nothing more is to be begun.
+    /// Set once no new request may be begun.
     draining: Latch,
-    /// While it drains: the last has left.
+    /// Notified when the last request has left while the connection drains.
     emptied: Notify,
 }
 
 #[derive(Debug)]
 struct State<C> {
     served: HashMap<RequestId, Arc<C>>,
-    /// How many of them are idle: they only wait for something to happen.
+    /// The number of requests that are idle: they only wait for an event.
     idle: usize,
 }
 
@@ -48,11 +48,11 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
-    /// Whether a request with this id may be begun now. A ping finds room where nothing else does: it asks whether this side
-    /// is alive, and is answered at once, unless middleware takes its time with it.
+    /// Checks whether a request with this id may be begun now. A ping has room beyond the limit for other requests: it checks
+    /// whether this side is alive, and is answered at once, unless middleware delays it.
     ///
     /// # Errors
-    /// Where the id is in use, the limit is reached, or the session ends.
+    /// If the id is in use, the limit is reached, or the session ends.
     pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
         if self.draining.is_set() && method != "ping" {
             let error = Error::internal("the session is being closed; nothing new is begun");
@@ -74,10 +74,10 @@ impl<C: AsRef<Latch>> InFlight<C> {
         Ok(())
     }
 
-    /// Enters a request that takes its time.
+    /// Enters a request that is not answered at once.
     ///
     /// # Errors
-    /// Where its id has come to be in use: over HTTP, two may have been admitted at once.
+    /// If its id is in use meanwhile: over HTTP, two requests may have been admitted at once.
     pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
         match self.state.lock().served.entry(id.clone()) {
             Entry::Occupied(_) => Err(in_use(id)),
@@ -88,7 +88,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
-    /// Takes a request out: it is answered now, or never will be.
+    /// Removes a request, which is answered now or will not be answered.
     pub(crate) fn leave(&self, id: &RequestId) {
         let mut state = self.state.lock();
         state.served.remove(id);
@@ -97,7 +97,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
-    /// The peer no longer wants the answer: none is sent from now on. `false` where there is no such request.
+    /// Cancels a request: no answer is sent from now on. Returns `false` if there is no such request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.state.lock().served.get(id).cloned();
         cancelled.is_some_and(|context| {
@@ -112,26 +112,26 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.state.lock().served.contains_key(id)
     }
 
-    /// Cancels all that is being served.
+    /// Cancels all requests.
     pub(crate) fn cancel_all(&self) {
         for context in self.state.lock().served.values() {
             context.as_ref().as_ref().set();
         }
     }
 
-    /// Takes all out that is being served, each with its context: what becomes of it is up to the caller.
+    /// Removes all requests, and returns their contexts; the caller must answer or drop them.
     pub(crate) fn take_all(&self) -> Vec<Arc<C>> {
         let mut state = self.state.lock();
         state.served.drain().map(|(_, context)| context).collect()
     }
 
-    /// One of the requests only waits from now on, until the returned guard is dropped: it does not count.
+    /// Marks one of the requests as idle until the returned guard is dropped: it does not count in the limit.
     pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
         self.state.lock().idle += 1;
         IdleWait(self)
     }
 
-    /// Begins nothing more, and tells those that only wait to end.
+    /// Refuses new requests, and tells idle requests to end.
     pub(crate) fn refuse_new(&self) {
         self.draining.set();
     }
@@ -140,7 +140,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.draining.is_set()
     }
 
-    /// Waits until nothing more is begun: what only waits must end then, or it would hold up the end. Cancel safe.
+    /// Waits until new requests are refused: idle requests must end then, or they would delay the shutdown. Cancel safe.
     pub(crate) async fn drained(&self) {
         self.draining.wait().await;
     }
@@ -149,7 +149,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.state.lock().served.is_empty()
     }
 
-    /// Waits, while it drains, until no request is being served any more. Cancel safe.
+    /// Waits, while the connection drains, until no request is being served any more. Cancel safe.
     #[cfg(feature = "http-server")]
     pub(crate) async fn settled(&self) {
         loop {
@@ -168,7 +168,7 @@ fn in_use(id: &RequestId) -> Error {
     ))
 }
 
-/// A request that only waits, for as long as this lives.
+/// A guard that marks a request as idle until it is dropped.
 #[derive(Debug)]
 pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
 

@@ -5,25 +5,26 @@ use std::{
     time::Duration,
 };
 
-/// A first poll that is longer than this would hold up what else arrives on the connection.
+/// The longest first poll that counts as quick. A longer one would delay the other messages of the connection.
 const QUICK: Duration = Duration::from_micros(500);
-/// So many quick first polls in a row let a handler run inline. One alone may be luck.
+/// The number of quick first polls in a row after which a handler runs inline. A single one may be chance.
 const AT_FIRST: u32 = 2;
-/// So many are required after a slow one, so that a handler which is slow now and then costs little.
+/// The number required after a slow poll, so that a handler that is slow now and then costs little.
 const AFTER_SLOW: u32 = 50;
-/// After an inline poll that is longer than this the handler never runs inline again: it has held up the connection. On a task
-/// of its own it held up nothing, and the first call is often the one that opens a file or fills a cache.
+/// After an inline poll longer than this, the handler never runs inline again, since it has delayed the connection. A slow poll
+/// on a task of its own does not count, as it delays nothing, and the first call is often the one that opens a file or fills a
+/// cache.
 const FAR_TOO_SLOW: Duration = Duration::from_millis(10);
-/// Required of handlers that never run inline.
+/// The value of `required` for handlers that never run inline.
 const NEVER: u32 = u32::MAX;
 
-/// Whether a handler runs inline, by how long its first polls have taken so far.
+/// The decision whether a handler runs inline, based on the durations of its first polls so far.
 ///
-/// A handler that is ready at once needs no task of its own, which saves most of the cost of a call. One that computes
-/// for long would delay every other message of the connection, so it gets one. It cannot be known beforehand which is which.
+/// A handler that is ready at once needs no task of its own, which saves most of the cost of a call. A handler that computes
+/// for long would delay every other message of the connection, so it gets a task. The two cannot be distinguished beforehand.
 #[derive(Debug)]
 pub(crate) struct InlineExecution {
-    /// How many quick polls in a row are still required.
+    /// The number of quick polls in a row that are still required.
     required: AtomicU32,
 }
 
@@ -32,7 +33,7 @@ impl InlineExecution {
         Self::after(AT_FIRST)
     }
 
-    /// For a handler that always gets a task of its own.
+    /// The state of a handler that always gets a task of its own.
     pub(crate) fn never() -> Self {
         Self::after(NEVER)
     }
@@ -67,7 +68,7 @@ impl InlineExecution {
 mod tests {
     use super::*;
 
-    /// It takes exactly as many polls as that until the handler runs inline.
+    /// Checks that exactly this number of polls is needed until the handler runs inline.
     fn earn(inline: &InlineExecution, polls: u32, each: Duration) {
         for _ in 0..polls {
             assert!(!inline.is_allowed());

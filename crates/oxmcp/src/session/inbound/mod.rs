@@ -2,13 +2,13 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `receive.rs` | the message is parsed and goes its way; what is malformed is refused |
+//! | `receive.rs` | messages are parsed and dispatched; malformed ones are refused |
 //! | `backlog.rs` | messages that wait while too much is unsent |
 //! | `batch.rs` | batches of 2025-03-26 |
 //! | `in_flight.rs` | the requests being served: admission, duplicate ids, cancellation |
 //! | `run.rs` | the handler runs, inline or on a task, and its answer is written |
-//! | `inline_execution.rs` | which of the two it is |
-//! | `body.rs` | the result, before it is written |
+//! | `inline_execution.rs` | the choice between the two |
+//! | `body.rs` | the result, before it is serialized |
 
 pub(crate) mod backlog;
 pub(crate) mod batch;

@@ -1,4 +1,5 @@
-//! Arriving messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the role.
+//! Reception of messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the
+//! role.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -25,7 +26,7 @@ use crate::{
 };
 
 impl Connection {
-    /// Takes what arrived.
+    /// Takes a frame that has arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
@@ -55,7 +56,7 @@ impl Connection {
         let why =
             format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
         for id in answered_ids(beginning).filter_map(|id| id.as_number()) {
-            // A caller that has given up is not told.
+            // An unknown id is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
         self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// Takes a batch, but for the requests in it that were cancelled before its turn came.
+    /// Takes a batch, except the requests in it that were cancelled before its turn came.
     pub(in crate::session) fn take_batch(
         self: &Arc<Self>,
         bytes: &[u8],
@@ -125,7 +126,7 @@ impl Connection {
         let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
         let answers = answers.count();
         if answers == 0 {
-            // The stream of the answers, over HTTP, must not wait for any.
+            // Over HTTP, the stream of the answers must not wait for any.
             self.outbox.append_inline(|_| ());
         }
         let batch = Arc::new(Batch::new(answers));
@@ -176,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Cancellation and progress concern the calls in flight, whatever the role; the rest is the role's.
+    /// Takes a notification: cancellation and progress concern the calls in flight, in every role; the role takes the others.
     fn take_notification(
         self: &Arc<Self>,
         notification: RawNotification<'_, RequestParams<'_>>,
@@ -206,8 +207,8 @@ impl Connection {
         }
     }
 
-    /// Gives an answer to its call: after the handlers of notifications have begun that came before it, so that a caller finds
-    /// what they note.
+    /// Gives an answer to its call, after the handlers of earlier notifications have begun, so that the caller sees what they
+    /// have recorded.
     fn answer_in_order(self: &Arc<Self>, id: i64, answer: Answer) -> Result<(), Answer> {
         let Some(queue) = self.awaited_notifications() else {
             return self.calls().answer(id, answer);
@@ -241,8 +242,8 @@ impl Connection {
         }
     }
 
-    /// A server says what is wrong with a message, and so does a client of a request. It cannot help a server that talks
-    /// nonsense: it remembers the first for the diagnosis.
+    /// Takes a malformed message. A server answers with the error, and a client does so for a malformed request. A client
+    /// cannot repair a server that sends other malformed messages: it keeps the first one for diagnosis.
     fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
         let side = self.role().side();
         let is_refused = is_refused(&malformed, side);
@@ -254,7 +255,7 @@ impl Connection {
             tracing::warn!(error = %Logged(&error.message), "the server sent something that is no message");
             self.heard_noise(bytes);
         }
-        // An answer that cannot be understood is still the answer: its caller must not wait for another.
+        // A malformed answer is still the answer: its caller must not wait for another.
         if let Some(id) = &answers {
             self.fail_answered(id, &error);
         }
@@ -266,12 +267,12 @@ impl Connection {
     fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
         if let Some(id) = id.as_number() {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
-            // A caller that has given up is not told.
+            // An unknown id is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(error));
         }
     }
 
-    /// Refuses a batch, and with it the answers in it.
+    /// Refuses a batch, and fails the calls whose answers are in it.
     fn refuse_batch(&self, bytes: &[u8], error: ErrorObject) {
         for id in answered_ids(bytes) {
             self.fail_answered(&id, &error);
@@ -279,14 +280,14 @@ impl Connection {
         self.refuse(error);
     }
 
-    /// Refuses what has no id to answer to.
+    /// Refuses a message without an id.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the refused message ends here"
     )]
     fn refuse(&self, error: ErrorObject) {
         if self.role().side() == Side::Client {
-            // A server cannot make anything of an error that answers nothing.
+            // A server cannot process an error without an id.
             tracing::warn!(error = %Logged(&error.message), "the server sent something that cannot be taken");
             return;
         }
@@ -320,7 +321,8 @@ fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side
     }
 }
 
-/// Whether the sender is told. Servers log where they should speak: a client answers only what is certainly a request.
+/// Whether the sender gets an error. Servers may write log lines to their output: a client answers only messages that are
+/// certainly requests.
 fn is_refused(malformed: &Malformed, side: Side) -> bool {
     side == Side::Server || malformed.is_asked && malformed.id.is_some()
 }

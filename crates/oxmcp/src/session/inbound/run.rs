@@ -1,4 +1,4 @@
-//! The run of a request's handler: inline on the connection's task where it is quick, else on a task of its own, until the
+//! Execution of a request's handler: inline on the connection's task if it is quick, else on a task of its own, until the
 //! answer is in the outbox.
 
 use std::{
@@ -30,15 +30,17 @@ use crate::{
     },
 };
 
-/// What is left to do for a request.
+/// The remaining work for a request.
 pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
-    /// Whether the handler runs inline; `None` for one that is known to be quick, or to hold up nothing.
+    /// The record by which the handler may run inline; `None` for a handler that is known to be quick, or to delay no other
+    /// messages.
     pub(crate) inline: Option<Arc<InlineExecution>>,
 }
 
 impl Work {
-    /// The work of a handler. Its future reads the arguments when it is first polled: that, too, could hold up the connection.
+    /// The work of a handler. Its future reads the arguments when it is first polled, since that could delay the connection,
+    /// too.
     pub(crate) fn of(
         inline: &Arc<InlineExecution>,
         is_alone: bool,
@@ -71,7 +73,7 @@ fn first_poll(
     inline: Option<&InlineExecution>,
 ) -> Poll<Result<Body>> {
     let start = inline.map(|inline| (inline, Instant::now()));
-    // No waker is needed: a future that is not ready is polled again at once by the task that takes it over.
+    // No waker is needed: if the future is not ready, the task that takes it over polls it again at once.
     let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
     if let Some((inline, start)) = start {
         inline.record(start.elapsed());
@@ -90,7 +92,7 @@ fn spawn(
         return respond_inline(&context, Err(error));
     }
     if connection.is_cut() {
-        // Over HTTP it may have been cut while this began: `cancel_all` has not seen it.
+        // Over HTTP the connection may have been cut meanwhile, and `cancel_all` has not seen this request.
         context.cancel.set();
     }
     tokio::spawn(async move {
@@ -107,7 +109,7 @@ fn spawn(
     });
 }
 
-/// Runs what serves `context`. `None` where it was cancelled, and did not end within its grace.
+/// Runs the work for `context`. `None` if it was cancelled, and did not end within its grace period.
 pub(crate) async fn unless_cancelled<T>(
     context: &ContextParts,
     work: impl Future<Output = T>,
@@ -117,7 +119,7 @@ pub(crate) async fn unless_cancelled<T>(
         // On the heap, because it is rarely needed.
         Box::pin(sleep(context.connection.limits.cancel_grace)).await;
     };
-    // Work that has used up its turn leaves none of it for the timer, which would never ring.
+    // Work that has used up its cooperative budget would leave none for the timer, which would then never fire.
     let cancelled = coop::unconstrained(cancelled);
     tokio::select! {
         biased;
@@ -126,8 +128,8 @@ pub(crate) async fn unless_cancelled<T>(
     }
 }
 
-/// Runs, on a task of its own, a handler of a question that came within a result and is no request of its own. Dropping the
-/// future cancels it, as the peer would cancel a request.
+/// Runs, on a task of its own, the handler of a question that arrived within a result and is not a request. Dropping the future
+/// cancels it, as a cancellation by the peer would.
 pub(crate) async fn run_question<T: Send + 'static>(
     context: Arc<ContextParts>,
     mut future: BoxFuture<Result<T>>,
@@ -148,7 +150,7 @@ pub(crate) async fn run_question<T: Send + 'static>(
     let running = tokio::spawn(running.in_current_span());
     match running.await {
         Ok(Some(result)) => result,
-        // The runtime ends; or the caller has gone.
+        // The runtime is shut down, or the caller has gone.
         Ok(None) | Err(_) => Err(Error::cancelled("what was asked was cancelled")),
     }
 }
@@ -169,10 +171,10 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
     }
 }
 
-/// Answers a request that took its time.
+/// Answers a request that was not answered at once.
 ///
-/// It leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id again,
-/// and a driver that sees an empty table while draining knows that all answers are there to be written.
+/// The request leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id
+/// again, and a driver that sees an empty table while draining knows that all answers are in the outbox.
 fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     flush_progress(context);
     let outbox = &context.connection.outbox;
@@ -199,8 +201,8 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     }
 }
 
-/// Cancels all that is being served, since the session ends, and answers it with an error. Its handlers have their grace, as
-/// far as the runtime goes on, and what they return is dropped. Returns how many got that error.
+/// Cancels all requests in flight, since the session ends, and answers them with an error. Their handlers have their grace
+/// period, as far as the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
 pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
     let mut count = 0;
     for context in connection.in_flight().take_all() {
@@ -214,8 +216,8 @@ pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
     count
 }
 
-/// Ends a cancelled request. Nothing is sent for one that the peer has cancelled, but a batch must know that nothing will come.
-/// Where the session `is_cut` the peer gets an error: over HTTP a request has an outbox of its own.
+/// Ends a cancelled request. No answer is sent if the peer has cancelled it, but its batch must know that none will come. If
+/// the session `is_cut` the peer gets an error: over HTTP a request has an outbox of its own.
 fn finish_cancelled(context: &ContextParts, is_cut: bool) {
     let mut answer = Vec::new();
     if is_cut {
@@ -246,7 +248,7 @@ pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
     }
 }
 
-/// Adds an answer to those of its batch, and returns them all if it was the last.
+/// Adds an answer to its batch, and returns all answers if it was the last.
 fn in_batch(batch: &Batch, context: &ContextParts, result: Result<Body>) -> Option<Vec<u8>> {
     let mut answer = Vec::new();
     write_answer(&mut answer, context, result);

@@ -1,4 +1,4 @@
-//! Layers of middleware: those of tower, and those that are made of a function.
+//! Layers of middleware: those of tower, and those that wrap a function.
 
 use std::{
     fmt,
@@ -19,10 +19,10 @@ use crate::{
     sync::Mutex,
 };
 
-/// What can be added as a middleware: any [`tower::Layer`](Layer) around a [`Next`] whose service takes a [`Request`] and
-/// gives a [`Response`].
+/// A layer that can be added as a middleware: any [`tower::Layer`](Layer) around a [`Next`] whose service takes a [`Request`]
+/// and returns a [`Response`].
 ///
-/// It is implemented for all of these, and not meant to be implemented otherwise.
+/// It is implemented for all such layers, and not meant to be implemented otherwise.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no middleware",
     label = "not a layer of requests",
@@ -31,7 +31,7 @@ use crate::{
     note = "each request is served by a clone of the service: one that is not `Clone`, as that of tower's `RateLimitLayer`, must be shared behind one that is"
 )]
 pub trait MiddlewareLayer: Send + Sync + 'static {
-    /// Puts the layer around what comes next.
+    /// Wraps the rest of the chain in the layer.
     #[doc(hidden)]
     fn wrap(&self, next: Next) -> Next;
 }
@@ -69,7 +69,7 @@ fn from_box(error: BoxError) -> Error {
     }
 }
 
-/// Makes a middleware of an async function of a [`Request`] and the [`Next`] in line. See the [module](super).
+/// Makes a middleware of an async function of a [`Request`] and the [`Next`] in the chain. See the [module](super).
 pub fn from_fn<F, Fut>(f: F) -> FromFnLayer<F>
 where
     F: Fn(Request, Next) -> Fut + Clone,

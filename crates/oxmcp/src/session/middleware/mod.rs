@@ -1,13 +1,13 @@
-//! Middleware: code of users around requests and notifications, those that arrive and those that are sent.
+//! Middleware: user code around requests and notifications, both incoming and outgoing.
 //!
-//! It sees every well-formed request whose sender is known and every notification, also those with unknown
-//! methods. It does not see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor what
-//! is refused before it is looked at: what is malformed, an id that is in use, a request beyond the limits.
+//! It sees every well-formed request whose sender is known and every notification, even those with unknown methods. It does not
+//! see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor messages that are refused
+//! before dispatch: malformed messages, a request whose id is in use, a request beyond the limits.
 //!
-//! A middleware is a function of a [`Request`] and the [`Next`] in line, made with [`from_fn()`], or any
-//! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and gives a [`Response`]. It is added with
-//! `Server::layer` and `Client::layer` for what arrives, and with `outgoing_layer` for what is sent. What was added first
-//! is outermost: it sees a request first and its response last.
+//! A middleware is a function of a [`Request`] and the [`Next`] in the chain, made with [`from_fn()`], or any
+//! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and returns a [`Response`]. It is added with
+//! `Server::layer` and `Client::layer` for incoming messages, and with `outgoing_layer` for outgoing ones. The layer that was
+//! added first is outermost: it sees a request first and its response last.
 //!
 //! ```
 //! use std::time::Instant;
@@ -25,9 +25,9 @@
 //! # let _ = server;
 //! ```
 
-// The files of this room:
+// The files of this module:
 //
-// | `request`, `response` | what a middleware sees, and what it returns |
+// | `request`, `response` | the input and the result of a middleware |
 // | `next` | the chain, and its two ends: the handler and the wire |
 // | `layer` | layers of tower, and layers made of a function |
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Next {
-    /// The end of the line for what arrives.
+    /// The end of the chain for incoming messages, which calls the handler.
     pub(crate) fn handler() -> Self {
         Self(Arc::new(|request| match &request.direction {
             Direction::Incoming(context) => {
@@ -31,7 +31,7 @@ impl Next {
         }))
     }
 
-    /// The end of the line for what is sent.
+    /// The end of the chain for outgoing messages, which sends them.
     pub(crate) fn wire() -> Self {
         Self(Arc::new(|request| match &request.direction {
             Direction::Outgoing(connection, _) => Box::pin(Arc::clone(connection).send(request)),
@@ -40,7 +40,7 @@ impl Next {
         }))
     }
 
-    /// Hands the request on. The future owns what it needs, so that a closure can return it.
+    /// Passes the request on. The future owns all its data, so that a closure can return it.
     ///
     /// ```
     /// use oxmcp::{Server, middleware};
@@ -53,10 +53,10 @@ impl Next {
     /// ```
     ///
     /// # Errors
-    /// Those of whatever comes next.
+    /// Those of the rest of the chain.
     ///
     /// # Cancel safety
-    /// Dropping the future drops what comes next; a call on its way out is cancelled on the wire.
+    /// Dropping the future drops the rest of the chain; an outgoing call is cancelled on the wire.
     pub fn run(
         &self,
         request: Request,
@@ -64,7 +64,7 @@ impl Next {
         (self.0)(request)
     }
 
-    /// Hands on a notification, which has no answer.
+    /// Passes on a notification, which has no answer.
     pub(crate) async fn pass(self, notification: Request) {
         if let Err(error) = self.run(notification).await {
             tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
@@ -105,7 +105,7 @@ impl fmt::Debug for Next {
 pub(crate) struct Stack {
     layers: Vec<Arc<dyn MiddlewareLayer>>,
     innermost: Next,
-    /// All layers around the innermost, where there are any.
+    /// All layers around the innermost service, if there are any layers.
     whole: Option<Next>,
 }
 
@@ -126,12 +126,12 @@ impl Stack {
         }
     }
 
-    /// Adds a layer inside those that are there.
+    /// Adds a layer inside the existing ones.
     pub(crate) fn push(&mut self, layer: impl MiddlewareLayer) {
         self.push_shared(Arc::new(layer));
     }
 
-    /// The same with a layer that others have, too.
+    /// Like [`push`](Self::push), for a layer that other stacks share.
     pub(crate) fn push_shared(&mut self, layer: Arc<dyn MiddlewareLayer>) {
         self.layers.push(layer);
         let innermost = self.innermost.clone();
@@ -143,7 +143,7 @@ impl Stack {
         );
     }
 
-    /// What to hand a request to. `None` where there is no middleware.
+    /// The chain to pass requests to. `None` if there is no middleware.
     pub(crate) fn next(&self) -> Option<&Next> {
         self.whole.as_ref()
     }

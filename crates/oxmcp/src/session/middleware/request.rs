@@ -32,7 +32,7 @@ impl Request {
         }
     }
 
-    /// A request on its way out, or without options a notification.
+    /// An outgoing request, or without options a notification.
     pub(crate) fn outgoing(
         connection: &Arc<Connection>,
         method: &'static str,
@@ -84,7 +84,7 @@ impl Request {
         &self.method
     }
 
-    /// Whether there is no response to it.
+    /// Whether this is a notification, which has no response.
     #[must_use]
     pub fn is_notification(&self) -> bool {
         match &self.direction {
@@ -94,7 +94,7 @@ impl Request {
         }
     }
 
-    /// The context that the handler will get. `None` for what is on its way out.
+    /// The context that the handler will get. `None` for outgoing messages.
     #[must_use]
     pub fn context(&self) -> Option<&RequestContext> {
         match &self.direction {
@@ -109,7 +109,7 @@ impl Request {
         self.params.as_deref()
     }
 
-    /// The params as they came in, where others have taken their place.
+    /// The params as they were received, if they have been replaced.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(crate) fn original_params(&self) -> Option<&RawValue> {
         self.original.as_deref()
@@ -118,17 +118,17 @@ impl Request {
     /// The params as a type, for example [`CallToolParams`](oxmcp_protocol::CallToolParams).
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), where they are not what the type wants.
+    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), if they do not fit the type.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T> {
         let text = self.params.as_ref().map_or("{}", |params| params.get());
         serde_json::from_str(text)
             .map_err(|error| Error::invalid_params(format!("{}: {error}", self.method)))
     }
 
-    /// Replaces the params. Those of a request on its way out have no `_meta`: see [`set_meta`](Self::set_meta).
+    /// Replaces the params. Those of an outgoing request have no `_meta`: see [`set_meta`](Self::set_meta).
     ///
     /// # Errors
-    /// Where they cannot be serialized, and where they have a `_meta` that they must not have.
+    /// If they cannot be serialized, and if they have a `_meta` although they must not.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<()> {
         let params = raw(params)?;
         if let Direction::Outgoing(_, Some(_)) = self.direction
@@ -150,8 +150,8 @@ impl Request {
         Ok(())
     }
 
-    /// Sets a key of the [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) of what is on its way out: for
-    /// what is to be in every request. The context of a trace is sent by [`trace`](crate::trace).
+    /// Sets a key of the [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) of an outgoing message,
+    /// for example one that every request is to have. The trace context is sent by [`trace`](crate::trace).
     ///
     /// ```
     /// use oxmcp::{Client, middleware::{self, Next, Request}};
@@ -166,7 +166,7 @@ impl Request {
     /// ```
     ///
     /// # Errors
-    /// Where it has come in. [`Next::run`](super::Next::run) refuses keys that the session sets by itself.
+    /// If the message is incoming. [`Next::run`](super::Next::run) refuses keys that the session itself sets.
     pub fn set_meta(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Result<()> {
         match &mut self.direction {
             Direction::Incoming(_) => {
@@ -192,7 +192,7 @@ impl Request {
     }
 }
 
-/// What is sent of a request.
+/// The method, the params and the options of an outgoing message.
 type OutgoingParts = (Cow<'static, str>, Box<RawValue>, Option<CallOptions>);
 
 opaque_debug!(Request, |it| { method: it.method });

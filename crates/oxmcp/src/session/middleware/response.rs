@@ -1,4 +1,4 @@
-//! The response to a request in the middleware.
+//! Response to a request in the middleware.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// The result that a request was answered with.
+/// The result with which a request was answered.
 pub struct Response(Box<RawValue>);
 
 impl Response {
-    /// A response that `result` is the result of.
+    /// A response with this result.
     ///
-    /// It goes to the peer as it is: it must be what the peer's revision has for the method.
+    /// The result is sent to the peer unchanged: it must have the form that the peer's revision defines for the method.
     ///
     /// # Errors
-    /// Where `result` cannot be serialized.
+    /// If `result` cannot be serialized.
     pub fn new(result: &impl Serialize) -> Result<Self> {
         raw(result).map(Self)
     }
@@ -25,7 +25,7 @@ impl Response {
         Self(raw(&serde_json::Map::new()).expect("an empty object is JSON"))
     }
 
-    /// `json` has been checked.
+    /// Makes a response of JSON that has been checked.
     pub(crate) fn from_text(json: Box<str>) -> Self {
         Self(RawValue::from_string(json.into()).expect("it has been checked"))
     }
@@ -43,7 +43,7 @@ impl Response {
     /// The result as a type, for example [`CallToolResult`](oxmcp_protocol::CallToolResult).
     ///
     /// # Errors
-    /// Where the result is not what the type wants.
+    /// If the result does not fit the type.
     pub fn result<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_str(self.0.get()).map_err(|error| Error::decode(error.to_string()))
     }
@@ -57,7 +57,7 @@ impl fmt::Debug for Response {
     }
 }
 
-/// A value as JSON.
+/// Serializes a value as JSON.
 pub(in crate::session) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
     to_raw_value(value)
         .map_err(|error| Error::misuse(format!("not serializable: {error}")).with_source(error))

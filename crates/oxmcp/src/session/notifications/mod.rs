@@ -3,9 +3,9 @@
 //! | file | |
 //! |---|---|
 //! | `queue.rs` | in: the users' handlers, one at a time, in order |
-//! | `progress_in.rs` | in: the progress of a call of ours |
+//! | `progress_in.rs` | in: the progress of a call of this side |
 //! | `progress_out.rs` | out: the progress of a request that is served |
-//! | `progress_rate.rs` | out: how much of it is sent |
+//! | `progress_rate.rs` | out: the rate of the reports of progress |
 //! | `progress_tokens.rs` | out: the requests whose senders want progress |
 //! | `of_request.rs` | out: other notifications that belong to a request |
 

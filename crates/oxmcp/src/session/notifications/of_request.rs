@@ -1,4 +1,4 @@
-//! Notifications that belong to a request, beside its progress: they are on the wire before its answer, or not at all.
+//! Notifications that belong to a request, other than its progress: they are on the wire before its answer, or not at all.
 
 use oxmcp_protocol::internal::write_notification;
 use serde::Serialize;
@@ -14,16 +14,16 @@ use crate::{
 };
 
 impl RequestContext {
-    /// Sends a notification that belongs to this request, through the outgoing middleware where there is any. It waits
-    /// for room. What is sent after the answer, or after the caller has cancelled, is dropped.
+    /// Sends a notification that belongs to this request, through the outgoing middleware if there is any. It waits for room in
+    /// the outbox. Notifications after the answer, or after a cancellation by the caller, are dropped.
     ///
-    /// Cancel safe: dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
     pub(crate) async fn send_notification(
         &self,
         method: &'static str,
         params: &impl Serialize,
     ) -> Result<()> {
-        // A user's code must not run under the outbox's lock: it may well log.
+        // User code must not run under the outbox's lock: it may log.
         let params = to_raw_value(params).map_err(not_json)?;
         match self.parts().connection.role().outgoing() {
             None => self.append_notification(method, &params).await,
@@ -34,7 +34,7 @@ impl RequestContext {
         }
     }
 
-    /// The innermost of the outgoing middleware.
+    /// The end of the outgoing middleware for notifications that belong to a request.
     pub(crate) async fn send_of_request(self, request: Request) -> Result<Response> {
         let (method, params, _) = request.into_outgoing()?;
         self.append_notification(&method, &params).await?;
@@ -54,8 +54,8 @@ impl RequestContext {
         Ok(())
     }
 
-    /// Sends a message that has been written, if that can be done at once. Returns whether there was room. What comes after
-    /// the answer is of the session, where there is one, and else is dropped.
+    /// Sends a serialized message, if that can be done at once. Returns whether there was room. After the answer, a message
+    /// goes to the session, if the revision has sessions, and otherwise is dropped.
     #[cfg(feature = "tracing-subscriber")]
     pub(crate) fn try_notify(&self, message: &[u8]) -> bool {
         let parts = self.parts();

@@ -14,7 +14,7 @@ use crate::limits::Limits;
 #[derive(Debug)]
 pub(crate) struct ProgressSender {
     updates: Sender<(ProgressParams, usize)>,
-    /// How many bytes are queued.
+    /// The number of bytes that are queued.
     bytes: Arc<AtomicUsize>,
     max_bytes: usize,
 }
@@ -26,7 +26,7 @@ pub(crate) struct ProgressReceiver {
     bytes: Arc<AtomicUsize>,
 }
 
-/// A queue whose updates are bounded in number, and in how many bytes they have together.
+/// A queue whose updates are bounded in number, and in their total size in bytes.
 pub(in crate::session) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
     let (sender, receiver) = mpsc::channel(limits.max_queued_progress.max(1));
     let bytes = Arc::new(AtomicUsize::new(0));
@@ -43,10 +43,10 @@ pub(in crate::session) fn new(limits: &Limits) -> (ProgressSender, ProgressRecei
 }
 
 impl ProgressSender {
-    /// Keeps an update. `false` where there is no room for it.
+    /// Queues an update. Returns `false` if there is no room for it.
     pub(crate) fn send(&self, update: ProgressParams) -> bool {
         let size = size(&update);
-        // One alone is always queued: it has been read. Only this side adds, and under the lock of all calls.
+        // A single update is always queued: it has been read already. Only this side adds, and under the lock of all calls.
         let waiting = self.bytes.load(Ordering::Acquire);
         if waiting > 0 && waiting.saturating_add(size) > self.max_bytes {
             return false;
@@ -67,7 +67,7 @@ impl ProgressReceiver {
         self.took(taken)
     }
 
-    /// The next update, where there is one already.
+    /// The next update, if there is one already.
     pub(crate) fn next_now(&mut self) -> Option<ProgressParams> {
         let taken = self.updates.try_recv().ok();
         self.took(taken)
@@ -80,7 +80,7 @@ impl ProgressReceiver {
     }
 }
 
-/// How many bytes of texts an update keeps.
+/// The number of bytes of text in an update.
 fn size(update: &ProgressParams) -> usize {
     let message = update.message.as_ref().map_or(0, String::len);
     if update.meta.is_absent() {
@@ -109,7 +109,7 @@ mod tests {
         assert!(receiver.next_now().is_some());
         assert!(sender.send(update(500)) && !sender.send(update(1)));
         while receiver.next_now().is_some() {}
-        // One that is longer than the bound is queued alone.
+        // An update that is longer than the bound is queued alone.
         assert!(sender.send(update(2000)) && !sender.send(update(1)));
         let mut update = update(0);
         update.meta.insert("k", "v".repeat(1000));

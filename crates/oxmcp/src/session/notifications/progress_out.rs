@@ -28,12 +28,12 @@ use crate::{
 };
 
 impl RequestContext {
-    /// Reports progress: how much is done. Say more of it, then await it.
+    /// Reports progress: how much is done. Set the total and the message, then await it.
     ///
-    /// It is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
-    /// reads slower than this writes. It must increase: what is not more than was reported before is not sent. Beyond
-    /// [`Limits::progress_burst`](crate::Limits::progress_burst) reports, those that follow each other closely become one; the last
-    /// is always sent.
+    /// The report is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
+    /// reads more slowly than the handler writes. Progress must increase: a report that does not exceed the earlier ones is not
+    /// sent. Beyond [`Limits::progress_burst`](crate::Limits::progress_burst) reports, those that follow each other closely are
+    /// coalesced; the last is always sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// ```no_run
@@ -43,7 +43,7 @@ impl RequestContext {
     /// ```
     ///
     /// # Cancel safety
-    /// Cancel safe: dropped while it waits, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits, nothing has been sent.
     #[doc(alias = "notifications/progress")]
     pub fn progress(&self, done: impl ProgressAmount) -> Progress<'_> {
         Progress::new(self, done.to_f64())
@@ -51,15 +51,15 @@ impl RequestContext {
 }
 
 impl Connection {
-    /// Remembers a request whose sender asks for progress.
+    /// Registers a request whose sender asks for progress.
     pub(crate) fn note_progress_token(&self, context: &Arc<ContextParts>) {
         if context.progress_token.is_some() {
             self.progress_tokens().add(context, ContextParts::is_over);
         }
     }
 
-    /// Reports progress to the caller that gave the token, on the stream of that request and before its answer. Where there is
-    /// no such request, or it was answered, nothing is sent.
+    /// Reports progress to the caller that gave the token, on the stream of its request and before its answer. If there is no
+    /// such request, or it was answered, nothing is sent.
     pub(crate) async fn report(&self, mut params: ProgressParams) -> Result<()> {
         if self.is_cut() {
             return Err(Error::closed("the session has ended"));
@@ -93,16 +93,16 @@ impl Connection {
     }
 }
 
-/// A report of progress that is about to be sent; made by [`RequestContext::progress`]. Await it.
+/// A report of progress that is about to be sent; made by [`RequestContext::progress`]. Await it to send it.
 #[must_use = "progress is reported when this is awaited"]
 pub struct Progress<'a> {
     context: &'a RequestContext,
     report: Report,
 }
 
-/// How much of something there is: any number.
+/// An amount of progress: any number.
 pub trait ProgressAmount {
-    /// The number as the protocol has it. Beyond 2^53 it is the nearest that there is.
+    /// The number as `f64`, the protocol's type. Beyond 2^53 it is rounded to the nearest `f64`.
     fn to_f64(self) -> f64;
 }
 
@@ -140,13 +140,13 @@ impl<'a> Progress<'a> {
         Self { context, report }
     }
 
-    /// How much there is in all, where that is known.
+    /// Sets the total amount, if it is known.
     pub fn total(mut self, total: impl ProgressAmount) -> Self {
         self.report.total = Some(total.to_f64()).filter(|total| total.is_finite());
         self
     }
 
-    /// What is being done, for people to read.
+    /// Sets a description of the current work, for people to read.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         if self.context.wants_progress() {
             self.report.message = Some(message.into());
@@ -171,20 +171,20 @@ impl<'a> IntoFuture for Progress<'a> {
 
 opaque_debug!(Progress<'_>, |it| { report: it.report });
 
-/// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is
-/// room it is done at once, and nothing is allocated.
+/// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is room
+/// it completes at once, without an allocation.
 pub struct ReportProgress<'a> {
     context: &'a RequestContext,
     /// `None` once it has been reported.
     report: Option<Report>,
-    /// Waits for room, where there is none.
+    /// The future that waits for room, if there is none.
     room: Option<BoxFuture<()>>,
-    /// Whether the report was kept for a time when there are not so many.
+    /// Whether the report was kept for later, and the timer must be started to send it.
     needs_timer: bool,
 }
 
 impl ReportProgress<'_> {
-    /// Appends the report, unless there are too many. A peer that is gone, or that has its answer, wants no progress.
+    /// Appends the report, unless the rate is exceeded. For a request that was answered or cancelled, nothing is appended.
     fn write(&mut self, out: &mut Vec<u8>) {
         let parts = self.context.parts();
         if !parts.is_over() {
@@ -201,7 +201,8 @@ impl ReportProgress<'_> {
         self.report = None;
     }
 
-    /// Tells what has taken over the handler's work, or might. Returns whether nobody else is to be told.
+    /// Reports to the work that has taken over the handler, or stores the report in case that it is detached. Returns whether
+    /// no other report is needed.
     fn tell_detached(&mut self) -> bool {
         let parts = self.context.parts();
         let Some(work) = parts.detached.get() else {
@@ -246,7 +247,7 @@ fn write_report(out: &mut Vec<u8>, parts: &ContextParts, report: &Report) {
     write_progress(out, token, report.done, report.total, message);
 }
 
-/// Sends the report that is kept, or the one that is in its place by then, as soon as the rate allows it.
+/// Sends the kept report, or the one that has replaced it by then, as soon as the rate allows it.
 fn start_timer(parts: &Arc<ContextParts>) {
     let parts = Arc::clone(parts);
     let wait = Duration::from_secs(1) / limits(&parts).progress_per_second.max(1);
@@ -267,7 +268,7 @@ fn start_timer(parts: &Arc<ContextParts>) {
     });
 }
 
-/// Sends the report that is kept, since the answer is about to follow.
+/// Sends the kept report, since the answer is about to follow.
 pub(crate) fn flush_progress(parts: &ContextParts) {
     if parts.progress_token.is_some()
         && let Some(report) = parts.progress_rate.take_last()
@@ -282,7 +283,7 @@ impl Future for ReportProgress<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        // A handler that does nothing but report must yield all the same: a cancellation could not reach it otherwise.
+        // A handler that only reports progress must yield all the same: otherwise a cancellation could not reach it.
         let wants_progress = this.context.wants_progress();
         let rate = &this.context.parts().progress_rate;
         if !wants_progress || rate.is_budgeted() {

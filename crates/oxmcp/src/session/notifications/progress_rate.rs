@@ -1,4 +1,4 @@
-//! The rate at which the progress of one request is reported: it increases, and what is too much is coalesced.
+//! Rate limit for the progress of one request: reports must increase, and those beyond the rate are coalesced.
 
 use std::{
     mem,
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use crate::{limits::Limits, sync::Mutex};
 
-/// How many reports are sent at most for which the tokens are not counted.
+/// The maximum number of reports that are sent between two counts of the tokens.
 const MAX_UNCOUNTED: u32 = 16;
 
-/// How far a request is, of how much, and what is being done.
+/// A report of progress: the amount done, the total, and a description of the current work.
 #[derive(Debug)]
 pub(in crate::session) struct Report {
     pub(in crate::session) done: f64,
@@ -20,70 +20,71 @@ pub(in crate::session) struct Report {
     pub(in crate::session) message: Option<String>,
 }
 
-/// What becomes of a report.
+/// The decision about a report.
 #[derive(Debug)]
 pub(in crate::session) enum Admission {
-    /// It is to be sent now.
+    /// The report is to be sent now.
     Send,
-    /// It was taken and is kept, unless a later one takes its place. Where it `needs_timer`, [`ProgressRate::take_due`] is to be called in a
-    /// while.
+    /// The report was taken and is kept, unless a later one replaces it. If `needs_timer`, [`ProgressRate::take_due`] must be
+    /// called later.
     Keep { needs_timer: bool },
-    /// It says no more than an earlier one.
+    /// The report does not exceed an earlier one.
     Drop,
 }
 
-/// What a timer finds.
+/// The result of [`ProgressRate::take_due`].
 #[derive(Debug)]
 pub(in crate::session) enum Due {
-    /// A report that was kept is to be sent now.
+    /// The kept report is to be sent now.
     Send(Report),
-    /// A report is kept, and others have gone meanwhile: the timer runs once more.
+    /// A report is kept, but the rate does not allow it yet: the timer must run once more.
     Later,
-    /// Nothing is kept.
+    /// No report is kept.
     Nothing,
 }
 
-/// How many reports of a request are made before it takes part in the runtime's budget: what is sent in a row becomes one write.
+/// The number of reports of a request between two that take part in the runtime's budget: reports that are sent in a row become
+/// one write.
 const REPORTS_IN_A_ROW: u32 = 4;
 
 /// The rate of the reports of one request.
 #[derive(Debug, Default)]
 pub(crate) struct ProgressRate {
-    /// The token bucket. A request that reports nothing has none.
+    /// The token bucket. A request without reports has none.
     bucket: Mutex<Option<Box<Bucket>>>,
-    /// How many reports were begun, which need not be exact.
+    /// The number of reports that were begun, which need not be exact.
     begun: AtomicU32,
 }
 
 #[derive(Debug)]
 struct Bucket {
-    /// What was said last, sent or kept.
+    /// The amount of the last report, sent or kept.
     last: f64,
     tokens: f64,
-    /// When the tokens were counted.
+    /// The time at which the tokens were counted.
     counted: Instant,
-    /// How many reports are sent before the tokens are counted again.
+    /// The number of reports that are sent before the tokens are counted again.
     uncounted: u32,
     kept: Option<Report>,
     has_timer: bool,
 }
 
 impl ProgressRate {
-    /// Whether the report that is begun now is to take part in the runtime's budget, so that other tasks have their turn.
+    /// Whether the current report is to take part in the runtime's budget, so that other tasks have their turn.
     pub(in crate::session) fn is_budgeted(&self) -> bool {
         let begun = self.begun.load(Ordering::Relaxed).wrapping_add(1);
         self.begun.store(begun, Ordering::Relaxed);
         begun.is_multiple_of(REPORTS_IN_A_ROW)
     }
 
-    /// Decides what becomes of a report.
+    /// Decides whether a report is sent, kept or dropped.
     pub(in crate::session) fn admit(
         &self,
         report: &mut Option<Report>,
         limits: &Limits,
     ) -> Admission {
         let done = report.as_ref().map(|report| report.done);
-        // What is no number cannot be said in JSON.
+        // JSON has no NaN and no infinities.
         let Some(done) = done.filter(|done| done.is_finite()) else {
             return Admission::Drop;
         };
@@ -103,7 +104,7 @@ impl ProgressRate {
         Admission::Keep { needs_timer }
     }
 
-    /// For the timer: the report that was kept, where it is time for it to be sent.
+    /// For the timer: the kept report, if the rate allows it to be sent.
     pub(in crate::session) fn take_due(&self, limits: &Limits) -> Due {
         let mut bucket = self.bucket.lock();
         let Some(bucket) = bucket.as_mut() else {
@@ -116,7 +117,7 @@ impl ProgressRate {
         bucket.kept.take().map_or(Due::Nothing, Due::Send)
     }
 
-    /// The report that was kept, where the request is about to be answered.
+    /// The kept report, for a request that is about to be answered.
     pub(in crate::session) fn take_last(&self) -> Option<Report> {
         self.bucket.lock().as_mut()?.kept.take()
     }
@@ -134,8 +135,9 @@ impl Bucket {
         }
     }
 
-    /// Takes a token, where there is one. They are counted each time, or of a large bucket now and then, since the clock costs as much
-    /// as the rest of a report: a pause fills the bucket, and no more than that and [`MAX_UNCOUNTED`].
+    /// Takes a token, if there is one. Tokens are counted each time, or, for a large bucket, now and then, since the clock
+    /// costs as much as the rest of a report: after a pause the bucket is full, and at most [`MAX_UNCOUNTED`] more reports are
+    /// sent.
     fn take_token(&mut self, limits: &Limits) -> bool {
         if self.uncounted > 0 && self.tokens >= 1.0 {
             self.uncounted -= 1;
@@ -156,7 +158,7 @@ impl Bucket {
     }
 }
 
-/// The size of a bucket. There is room for one token at least, without which nothing would ever be sent.
+/// The size of a bucket. It has room for at least one token, without which no report would ever be sent.
 fn burst(limits: &Limits) -> f64 {
     f64::from(limits.progress_burst.max(1))
 }
@@ -169,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of these reports are sent at once.
+    /// The number of these reports that are sent at once.
     fn sent(rate: &ProgressRate, limits: &Limits, reports: std::ops::Range<u32>) -> usize {
         let admitted = reports.map(|done| {
             let report = Report {

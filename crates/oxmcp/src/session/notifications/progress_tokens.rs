@@ -1,10 +1,10 @@
-//! The progress tokens of the peer's requests, for reports that come from elsewhere than the handler of the request.
+//! The progress tokens of the peer's requests, for reports that do not come from the request's handler.
 
 use std::sync::{Arc, Weak};
 
 use crate::sync::Mutex;
 
-/// The contexts `C` of the requests that came with a token: those that are being served, and no more than as many that were.
+/// The contexts `C` of the requests with a token: those that are being served, and at most as many that are over.
 #[derive(Debug)]
 pub(crate) struct ProgressTokens<C>(Mutex<Vec<Weak<C>>>);
 
@@ -15,10 +15,10 @@ impl<C> Default for ProgressTokens<C> {
 }
 
 impl<C> ProgressTokens<C> {
-    /// Remembers a request, and forgets those for which `is_over`.
+    /// Adds a request, and removes those for which `is_over` when the list must grow.
     pub(crate) fn add(&self, context: &Arc<C>, is_over: impl Fn(&C) -> bool) {
         let mut contexts = self.0.lock();
-        // To look at all of them each time would cost more than to keep some that are over.
+        // Checking all of them each time would cost more than keeping some that are over.
         if contexts.len() == contexts.capacity() {
             contexts.retain(|it| it.upgrade().is_some_and(|it| !is_over(&it)));
             let more = contexts.len().max(4);
@@ -27,7 +27,7 @@ impl<C> ProgressTokens<C> {
         contexts.push(Arc::downgrade(context));
     }
 
-    /// The newest request that `is_meant`.
+    /// The newest request for which `is_meant` is true.
     pub(crate) fn find(&self, is_meant: impl Fn(&C) -> bool) -> Option<Arc<C>> {
         let contexts = self.0.lock();
         let mut contexts = contexts.iter().rev().filter_map(Weak::upgrade);

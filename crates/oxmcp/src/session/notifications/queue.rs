@@ -1,4 +1,4 @@
-//! Bounded queues of notifications, and the one whose handlers run one at a time in the order of arrival.
+//! Bounded queues of notifications, and a queue whose handlers run one at a time in the order of arrival.
 
 use std::{
     collections::VecDeque,
@@ -29,19 +29,19 @@ use crate::{
     sync::Mutex,
 };
 
-/// A queue that is bounded in number, and in how many bytes of a peer it keeps. Where it is full the oldest gives way:
-/// the newest says most about the present state.
+/// A queue that is bounded in number, and in the number of bytes that it keeps of a peer. If it is full, the oldest item is
+/// dropped: the newest is most relevant to the present state.
 pub(crate) struct BoundedQueue<T> {
     queue: VecDeque<(T, usize)>,
-    /// How many bytes all that waits takes.
+    /// The total number of bytes of the queued items.
     bytes: usize,
     limit: usize,
-    /// How many may wait. One alone may be longer: it has been read.
+    /// The maximum of `bytes`. A single item may be longer: it has been read already.
     max_bytes: usize,
 }
 
 impl<T> BoundedQueue<T> {
-    /// One for notifications.
+    /// Creates a queue with the limits for notifications.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -51,7 +51,7 @@ impl<T> BoundedQueue<T> {
         }
     }
 
-    /// Queues what keeps so many bytes. `lost` is logged where something gives way.
+    /// Queues an item that keeps `bytes` bytes. `lost` is logged for each item that is dropped.
     pub(crate) fn push(&mut self, item: T, bytes: usize, lost: &str) {
         while self.is_full(bytes) && self.pop().is_some() {
             let (limit, max_bytes) = (self.limit, self.max_bytes);
@@ -62,7 +62,7 @@ impl<T> BoundedQueue<T> {
     }
 
     fn is_full(&self, more: usize) -> bool {
-        // What keeps nothing of a peer is not counted in bytes.
+        // An item that keeps no bytes of a peer is not limited by bytes.
         let is_long = more > 0 && self.bytes.saturating_add(more) > self.max_bytes;
         self.queue.len() >= self.limit || is_long
     }
@@ -89,27 +89,27 @@ impl<T> BoundedQueue<T> {
 
 opaque_debug!([T] BoundedQueue<T>, |it| { queued: it.len() });
 
-/// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow one delays
-/// nothing but the next notification.
+/// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow handler
+/// delays only the next notifications.
 #[derive(Debug)]
 pub(crate) struct NotificationQueue {
     state: Mutex<State>,
     /// Whether an answer may have to wait, readable without the lock.
     is_awaited: AtomicBool,
-    /// The runtime of its connection: a notification may be pushed on a thread that has none.
+    /// The runtime of its connection: a notification may be pushed from a thread without a runtime.
     runtime: Handle,
 }
 
 struct State {
     queue: BoundedQueue<BoxFuture<()>>,
     running: bool,
-    /// What became of the handler that was taken out of the queue last.
+    /// The state of the handler that was taken out of the queue last.
     head: Head,
-    /// How many were queued so far.
+    /// The number of handlers that were queued so far.
     queued: u64,
-    /// The number of the last of them that answers wait for.
+    /// The number of the last queued handler that answers wait for.
     last_awaited: u64,
-    /// The answers that wait, each with the number of the handler that is to begin before.
+    /// The answers that wait, each with the number of the handler that must begin first.
     answers: VecDeque<(u64, Release)>,
     /// The task that runs the handlers.
     runner: Option<task::Id>,
@@ -118,32 +118,32 @@ struct State {
 
 opaque_debug!(State, |it| { queued: it.queue.len() });
 
-/// The handler that was taken out of the queue last.
+/// The state of the handler that was taken out of the queue last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
-    /// It was not polled yet.
+    /// It has not been polled yet.
     Taken,
-    /// It was polled, and waits for something.
+    /// It was polled, and is pending.
     Pending,
     /// It is done, if there was one.
     Done,
 }
 
-/// Gives an answer to its call.
+/// A callback that gives an answer to its call.
 type Release = Box<dyn FnOnce() + Send>;
 
 impl State {
-    /// How many handlers have begun, or given way.
+    /// The number of handlers that have begun, or were dropped.
     fn begun(&self) -> u64 {
         self.queued - self.queue.len() as u64 - u64::from(self.head == Head::Taken)
     }
 
-    /// Whether an answer that comes now must wait. A handler that is pending may itself wait for that answer.
+    /// Whether an answer that arrives now must wait. A pending handler may itself wait for that answer.
     fn must_wait(&self) -> bool {
         self.head != Head::Pending && self.begun() < self.last_awaited
     }
 
-    /// Takes out the answers that need not wait any more.
+    /// Removes and returns the answers that need not wait any more.
     fn take_answers(&mut self) -> Vec<Release> {
         let begun = self.begun();
         let is_free = |number: u64| self.head == Head::Pending || number <= begun;
@@ -180,12 +180,12 @@ impl NotificationQueue {
         })
     }
 
-    /// Queues a handler, which keeps so many bytes of a peer. Where the queue is full the oldest gives way.
+    /// Queues a handler, which keeps `bytes` bytes of a peer. If the queue is full, the oldest is dropped.
     pub(crate) fn push(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
         self.add(job, bytes, false);
     }
 
-    /// The same for one that begins before any answer is given that comes later.
+    /// Like [`push`](Self::push), for a handler that must begin before any later answer is given.
     pub(crate) fn push_before_answers(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
         self.add(job, bytes, true);
     }
@@ -204,19 +204,19 @@ impl NotificationQueue {
             let runner = spawn_on(&self.runtime, Arc::clone(self).run());
             state.runner = Some(runner.id());
         }
-        // Some of those that they waited for may have given way.
+        // Some of the handlers that they waited for may have been dropped.
         let answers = state.take_answers();
         drop(state);
         release(answers);
     }
 
-    /// Whether an answer that has come now may have to wait for handlers to begin.
+    /// Whether an answer that arrives now may have to wait for handlers to begin.
     pub(in crate::session) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
     }
 
-    /// Calls `release` once the handlers have begun that an answer waits for, which may be now; or once one of them is
-    /// pending, since it may wait for that answer.
+    /// Calls `release` once the handlers that an answer waits for have begun, which may be now; or once one of them is pending,
+    /// since it may wait for that answer.
     pub(in crate::session) fn when_begun(&self, release: Release) {
         let mut state = self.state.lock();
         if state.must_wait() {
@@ -228,13 +228,14 @@ impl NotificationQueue {
         }
     }
 
-    /// The session is about to be closed. A handler that closes it is not waited for: it waits itself.
+    /// Records that the session is about to be closed. If one of the handlers closes it, [`flush`](Self::flush) does not wait
+    /// for that handler, which itself waits for the end.
     pub(crate) fn closing(&self) {
         let mut state = self.state.lock();
         state.closed_from_within |= state.running && state.runner == task::try_id();
     }
 
-    /// Waits until all that is queued now has been handled, or given way, but no longer than that.
+    /// Waits until all currently queued handlers have run or were dropped, for at most `limit`.
     pub(crate) async fn flush(self: &Arc<Self>, limit: Duration) {
         let (done, all_done) = oneshot::channel();
         let is_over = {
@@ -281,7 +282,7 @@ impl NotificationQueue {
         job
     }
 
-    /// The handler that was taken out has been polled once.
+    /// Records that the last handler taken out has been polled once.
     fn began(&self, is_pending: bool) {
         let mut state = self.state.lock();
         state.head = if is_pending {
@@ -302,7 +303,7 @@ impl NotificationQueue {
 mod tests {
     use super::*;
 
-    /// Which of the jobs run, of these sizes.
+    /// Runs jobs of these sizes, and returns the sizes of those that ran.
     async fn run(max_bytes: usize, sizes: &[usize]) -> Vec<usize> {
         let limits = Limits::default().max_message_bytes(max_bytes);
         let queue = NotificationQueue::new(&limits, &Handle::current());
@@ -321,7 +322,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_queue_is_bounded_in_bytes() {
         assert_eq!(run(100, &[1, 40, 50, 30, 20]).await, [50, 30, 20]);
-        // One that is longer than the bound is queued alone.
+        // A job that is longer than the bound is queued alone.
         assert_eq!(run(100, &[1, 500, 2]).await, [2]);
         assert_eq!(run(100, &[1, 500]).await, [500]);
     }

@@ -1,4 +1,4 @@
-//! A call to the peer, from the first byte to the answer.
+//! A call to the peer, from the serialized request to the answer.
 
 use std::{future::poll_fn, pin::pin, sync::Arc};
 
@@ -39,22 +39,21 @@ use crate::{
 };
 
 impl Connection {
-    /// Calls the peer, through the outgoing middleware where there is any. `params` must not hold a `_meta`: it is in
-    /// the options.
+    /// Calls the peer, through the outgoing middleware if there is any. `params` must not have a `_meta`: it is in the options.
     pub(crate) async fn call<P: Payload>(
         self: &Arc<Self>,
         method: &'static str,
         params: &P,
         mut options: CallOptions,
     ) -> Result<Box<str>> {
-        // A user's code must not run under the outbox's lock: it may well log.
+        // User code must not run under the outbox's lock: it may log.
         let params = written(params)?;
         let answer = self.call_written(method, &params, &mut options).await;
         answer.map(|result| result.json)
     }
 
-    /// The same with params that have been written already, as a JSON object. The options are there afterwards, all but
-    /// `on_begin`, which is called once.
+    /// Like [`call`](Self::call), with params that are already serialized as a JSON object. The options can be used again
+    /// afterwards, except `on_begin`, which is called once.
     pub(crate) async fn call_written(
         self: &Arc<Self>,
         method: &'static str,
@@ -69,7 +68,7 @@ impl Connection {
         Ok(Box::pin(next.run(request)).await?.into_text().into())
     }
 
-    /// Notifies the peer, through the outgoing middleware where there is any.
+    /// Notifies the peer, through the outgoing middleware if there is any.
     pub(crate) async fn notify<P: Serialize>(
         self: &Arc<Self>,
         method: &'static str,
@@ -93,13 +92,13 @@ impl Connection {
         }
     }
 
-    /// Refuses metadata of a call that is not for callers to set.
+    /// Refuses metadata of a call that callers must not set.
     pub(crate) fn check_meta(&self, options: &CallOptions) -> Result<()> {
         let role = self.role();
         options.check_meta(role.envelope().is_some(), |key| role.has_meta_key(key))
     }
 
-    /// The innermost of the outgoing middleware.
+    /// The end of the outgoing middleware, which sends the message.
     pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
         let (method, params, options) = request.into_outgoing()?;
         match options {
@@ -116,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Sends a notification that has been written, once there is room.
+    /// Sends a serialized notification, once there is room.
     async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
         self.notify_raw(|out| {
@@ -137,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer: the one path of all calls.
+    /// Sends a request and waits for its answer: the single path of all calls.
     async fn send_request(
         self: &Arc<Self>,
         method: &str,
@@ -176,14 +175,14 @@ impl Connection {
             call.announced = self.calls().announce(call.id).await;
         }
         call.send(params, options, wants_progress)?;
-        // By reference: what an async function takes is kept twice in its future, which all calls pay for.
+        // By reference: the arguments of an async function are stored twice in its future, at the cost of all calls.
         call.answer(&mut updates, &mut deadline, options).await
     }
 
     /// Starts the timer of all calls. It ends when no call is left.
     fn start_timer(self: &Arc<Self>) {
         let connection = Arc::clone(self);
-        // It must live as long as the connection, and so on the runtime that drives it.
+        // The timer must live as long as the connection, so it runs on the runtime of the driver.
         spawn_on(&self.runtime, async move {
             while let Some(next) = connection.calls().ring(Instant::now()) {
                 select! {
@@ -196,10 +195,10 @@ impl Connection {
     }
 }
 
-/// Waits until `ready` says that a call may be sent, which belongs to the time that the call has.
+/// Waits until `ready` completes, so that a call may be sent. The wait counts in the deadline of the call.
 ///
 /// # Errors
-/// Where that time is over before, or the call is cancelled.
+/// If the deadline passes first, or the call is cancelled.
 #[cfg(feature = "server")]
 pub(crate) async fn wait_until_ready(
     method: &str,
@@ -225,7 +224,7 @@ async fn wait_to_send(
     }
 }
 
-/// A call that was sent and waits. Dropped before it was answered, it is cancelled on the wire.
+/// A call that waits for its answer. If it is dropped before it was answered, it is cancelled on the wire.
 struct CallInFlight<'a> {
     connection: &'a Arc<Connection>,
     method: &'a str,
@@ -233,18 +232,18 @@ struct CallInFlight<'a> {
     span: OutboundSpan,
     is_sent: bool,
     is_answered: bool,
-    /// Why it is cancelled, if it is.
+    /// The reason for the cancellation, if the call is cancelled.
     reason: &'static str,
-    /// Lets others know of it, whom its answer may come to.
+    /// The announcement of the call to other nodes, which may receive its answer.
     #[cfg(feature = "http-server")]
     announced: Option<Announced>,
 }
 
-/// Why a call is cancelled whose future was dropped.
+/// The reason for cancelling a call whose future was dropped.
 const DROPPED: &str = "the caller no longer waits for the answer";
-/// Why one is cancelled that took too long.
+/// The reason for cancelling a call whose deadline has passed.
 const TIMED_OUT: &str = "the answer did not come in time";
-/// Why one is cancelled that was to be.
+/// The reason for cancelling a call on the caller's request.
 const CANCELLED: &str = "the caller has cancelled the request";
 
 impl<'a> CallInFlight<'a> {
@@ -297,8 +296,8 @@ impl<'a> CallInFlight<'a> {
         Ok(())
     }
 
-    /// Appends a message of this call; not where the call has failed with the peer that the message is for, since the next peer
-    /// must not get it. Returns whether it was appended.
+    /// Appends a message of this call, unless the call has failed because its peer was lost: the next peer must not get the
+    /// message. Returns whether it was appended.
     fn append(&self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Result<bool> {
         let mut has_failed = false;
         self.connection.notify_raw(|out| {
@@ -308,7 +307,7 @@ impl<'a> CallInFlight<'a> {
         Ok(!has_failed)
     }
 
-    /// Waits for the answer, reports progress, and heeds the deadline and a cancellation.
+    /// Waits for the answer, reports progress, and observes the deadline and a cancellation.
     async fn answer(
         &mut self,
         updates: &mut Option<ProgressReceiver>,
@@ -328,7 +327,7 @@ impl<'a> CallInFlight<'a> {
                 biased;
                 Some(update) = next(updates) => {
                     report(on_progress, update);
-                    // Progress that never pauses must not keep the other branches from their turn.
+                    // Progress without a pause must not starve the other branches.
                     if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
                         self.reason = CANCELLED;
                         return Err(cancelled_call(self.method));
@@ -343,7 +342,7 @@ impl<'a> CallInFlight<'a> {
                     if let Some(answer) = answer {
                         self.is_answered = true;
                         self.span.finish(answer.as_ref().map(|result| &*result.json));
-                        // All progress that came before the answer is reported before the answer.
+                        // All progress that arrived before the answer is reported first.
                         while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
                             report(on_progress, update);
                         }
@@ -381,7 +380,7 @@ impl Drop for CallInFlight<'_> {
             });
         }
         let is_waiting = connection.calls().leave(self.id);
-        // `initialize` must not be cancelled, says the specification of every revision that has it.
+        // The specification of every revision with `initialize` forbids its cancellation.
         if is_waiting && self.is_sent && self.method != "initialize" {
             let mut params = CancelledParams::new(RequestId::Number(self.id));
             params.reason = Some(self.reason.to_owned());
@@ -389,7 +388,7 @@ impl Drop for CallInFlight<'_> {
             let _ = self.append(|out| write_notification(out, "notifications/cancelled", &params));
         }
         if connection.is_closing() {
-            // It may have been the last that the driver was waiting for.
+            // It may have been the last call that the driver was waiting for.
             connection.outbox.wake_driver();
         }
     }
@@ -411,7 +410,7 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
         return;
     };
     if let Err(panic) = panics::catch_sync(|| callback(update)) {
-        // What it was working on may be half done: it is not called again. The call goes on without it.
+        // The callback's state may be inconsistent, so it is not called again. The call continues without it.
         tracing::error!(panic = %Logged(panic.text()), "a progress handler panicked");
         *on_progress = None;
     }
@@ -421,30 +420,30 @@ fn cancelled_call(method: &str) -> Error {
     Error::cancelled(format!("the call of {method} was cancelled"))
 }
 
-/// A notification as a message. It is written before it is sent: a user's code must not run under the outbox's lock.
+/// Serializes a notification. This is done before it is sent: user code must not run under the outbox's lock.
 fn notification(method: &str, params: &RawValue) -> Result<Vec<u8>> {
     let mut message = Vec::new();
     write_notification(&mut message, method, params).map_err(not_json)?;
     Ok(message)
 }
 
-/// Params as JSON.
+/// Serializes params as JSON.
 ///
 /// # Errors
-/// Where they cannot be.
+/// If they cannot be serialized.
 pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     params.append_json(&mut out).map_err(not_json)?;
     Ok(out)
 }
 
-/// The error of a caller whose params cannot be sent.
+/// The error for params that cannot be serialized.
 pub(in crate::session) fn not_json(error: serde_json::Error) -> Error {
     Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
 }
 
-/// A call that is made again, with answers to what the peer asked within a result: as long as this lives, a connection that is
-/// being closed waits for it as for one that is in flight.
+/// A guard for a call that is made again, with answers to the peer's questions within a result: until it is dropped, a
+/// connection that is being closed waits for the call as for one in flight.
 pub(crate) struct ContinuationGuard(Arc<Connection>);
 
 impl ContinuationGuard {
@@ -458,7 +457,7 @@ impl Drop for ContinuationGuard {
     fn drop(&mut self) {
         self.0.calls().end_continuation();
         if self.0.is_closing() {
-            // It may have been the last that the driver was waiting for.
+            // It may have been the last call that the driver was waiting for.
             self.0.outbox.wake_driver();
         }
     }
@@ -466,7 +465,7 @@ impl Drop for ContinuationGuard {
 
 opaque_debug!(ContinuationGuard);
 
-/// A question of the peer that is being answered: until this is dropped, no call of this side times out.
+/// A guard for a question of the peer that is being answered: until it is dropped, no call of this side times out.
 #[derive(Debug)]
 pub(crate) struct DeadlinePause(Arc<Connection>);
 

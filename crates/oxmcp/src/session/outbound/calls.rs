@@ -1,4 +1,4 @@
-//! The calls of this side that wait for an answer, with their alarms.
+//! Table of the calls of this side that wait for an answer, with their alarms.
 
 #[cfg(feature = "http-server")]
 use std::{any::Any, sync::OnceLock};
@@ -27,17 +27,17 @@ use crate::{
     sync::Mutex,
 };
 
-/// The number of calls for which there is always room.
+/// The capacity of the table that is kept when no call waits.
 const MAX_KEPT: usize = 1024;
 
 /// The outcome of a call.
 pub(crate) type Answer = Result<CallResult>;
 
-/// The result that a call was answered with, as it arrived.
+/// The result with which a call was answered, as it was received.
 #[derive(Debug)]
 pub(crate) struct CallResult {
     pub(crate) json: Box<str>,
-    /// Where its parts are, if it can be a tool's and that was seen while it was checked.
+    /// The positions of its parts, if it can be a tool's result and they were found while it was checked.
     pub(crate) result_index: Option<ResultIndex>,
 }
 
@@ -60,37 +60,38 @@ impl From<Box<str>> for CallResult {
     }
 }
 
-/// One call that waits, or whose answer waits.
+/// A call that waits for its answer, or whose answer waits for the caller.
 ///
-/// It is all that a call costs while it waits: no channel and no timer of its own.
+/// A waiting call costs no more than this: it has no channel and no timer of its own.
 #[derive(Debug)]
 struct PendingCall {
     answer: Option<Answer>,
-    /// Whether the answer waits for handlers of notifications to begin that came before it.
+    /// Whether the answer is held until the handlers of earlier notifications have begun.
     is_held: bool,
-    /// The task that waits.
+    /// The waker of the task that waits.
     waker: Option<Waker>,
-    /// When it is to be woken, answered or not.
+    /// The time at which the task is woken, answered or not. `None` once the alarm has fired.
     alarm: Option<Instant>,
-    /// Where progress goes; `None` where the caller asked for none.
+    /// The queue for progress; `None` if the caller asked for none.
     progress: Option<ProgressSender>,
 }
 
-/// All calls that wait, by id. Ids count up and are never used again.
+/// All calls that wait, by id. Ids count up and are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls {
     state: Mutex<State>,
-    /// The first alarm is earlier than it was.
+    /// Notified when the first alarm has become earlier.
     earlier: Notify,
     /// Set when there will be no more answers.
     no_more_answers: Latch,
-    /// The calls up to this id have failed with the peer that they were made to, or were answered before.
+    /// The highest id of the calls that have failed because their peer was lost; calls up to it have failed or were answered
+    /// before.
     failed_up_to: AtomicI64,
     #[cfg(feature = "http-server")]
     announcer: OnceLock<Announcer>,
 }
 
-/// What is done for each call before it is sent, and undone when it is over.
+/// A function that is called for each call before it is sent, and whose result is dropped when the call is over.
 #[cfg(feature = "http-server")]
 pub(crate) struct Announcer(Announce);
 
@@ -100,7 +101,7 @@ opaque_debug!(Announcer);
 #[cfg(feature = "http-server")]
 pub(crate) type Announce = Box<dyn Fn(i64) -> BoxFuture<Announced> + Send + Sync>;
 
-/// A call of which others know, until this is dropped.
+/// A guard of an announced call, which other nodes know of until it is dropped.
 #[cfg(feature = "http-server")]
 pub(crate) type Announced = Box<dyn Any + Send + Sync>;
 
@@ -108,17 +109,17 @@ pub(crate) type Announced = Box<dyn Any + Send + Sync>;
 struct State {
     last_id: i64,
     calls: HashMap<i64, PendingCall, BuildHasherDefault<IdHasher>>,
-    /// How many of them are not answered.
+    /// The number of calls without an answer.
     unanswered: usize,
-    /// How many are not being made just now, but will be again.
+    /// The number of calls that are not in flight now, but will be made again.
     continued: usize,
-    /// The next alarm of which the timer knows. `None` where no timer runs.
+    /// The next alarm that the timer knows of. `None` if no timer runs.
     next_alarm: Option<Instant>,
-    /// Why there will be no more answers.
+    /// The reason for which there will be no more answers.
     closed: Option<String>,
 }
 
-/// A hasher of ids. They are this side's own, so a peer cannot choose them to collide, and each call is looked up thrice.
+/// A hasher of ids. They are this side's own, so a peer cannot choose them to collide, and each call is looked up three times.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 
@@ -130,7 +131,7 @@ impl Hasher for IdHasher {
     }
 
     fn write_i64(&mut self, id: i64) {
-        // The multiplier of the golden ratio spreads neighbours, in the upper bits, too.
+        // The multiplier of the golden ratio also spreads neighbours in the upper bits.
         self.0 = (self.0 ^ id.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
@@ -139,24 +140,24 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Whether a timer is to be started, which calls [`PendingCalls::ring`].
+/// Whether a timer that calls [`PendingCalls::ring`] must be started.
 pub(crate) type NeedsTimer = bool;
 
 impl PendingCalls {
-    /// The ids of calls come after this one.
+    /// Sets the id after which the ids of calls begin.
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
         self.state.lock().last_id = id;
     }
 
-    /// Tells others of each call, by its id, before it is sent: its answer may come to them.
+    /// Sets the function that announces each call, by its id, before it is sent: other nodes may receive its answer.
     #[cfg(feature = "http-server")]
     pub(crate) fn announce_by(&self, announce: Announce) {
-        // It is set once.
+        // It is set only once.
         let _ = self.announcer.set(Announcer(announce));
     }
 
-    /// Tells others of a call, where there are any.
+    /// Announces a call, if an announcer is set.
     #[cfg(feature = "http-server")]
     pub(in crate::session) async fn announce(&self, id: i64) -> Option<Announced> {
         let Announcer(announce) = self.announcer.get()?;
@@ -195,7 +196,7 @@ impl PendingCalls {
         Ok((id, self.note_alarm(&mut state, alarm)))
     }
 
-    /// Gives a call another alarm.
+    /// Sets another alarm for a call.
     pub(crate) fn set_alarm(&self, id: i64, alarm: Instant) -> NeedsTimer {
         let mut state = self.state.lock();
         match state.calls.get_mut(&id) {
@@ -213,7 +214,7 @@ impl PendingCalls {
         state.next_alarm.replace(alarm).is_none()
     }
 
-    /// Takes a call out that is no longer waited for. Returns whether its answer had not come.
+    /// Removes a call that is no longer waited for. Returns whether it had no answer yet.
     pub(crate) fn leave(&self, id: i64) -> bool {
         let mut state = self.state.lock();
         let call = state.calls.remove(&id);
@@ -223,17 +224,17 @@ impl PendingCalls {
         unanswered
     }
 
-    /// Answers a call. The answer comes back where it is not waited for.
+    /// Answers a call. Returns the answer as an error if no call waits for it.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
         self.store_answer(id, answer, false)
     }
 
-    /// The same for an answer that the caller gets only after [`release`](Self::release).
+    /// Like [`answer`](Self::answer), for an answer that the caller gets only after [`release`](Self::release).
     pub(crate) fn answer_held(&self, id: i64, answer: Answer) -> Result<(), Answer> {
         self.store_answer(id, answer, true)
     }
 
-    /// Gives a held answer to its caller, if that still waits.
+    /// Gives a held answer to its caller, if the call still waits.
     pub(crate) fn release(&self, id: i64) {
         let mut state = self.state.lock();
         let Some(call) = state.calls.get_mut(&id) else {
@@ -247,7 +248,7 @@ impl PendingCalls {
         }
     }
 
-    /// Gives all held answers to their callers: their handlers will not begin any more.
+    /// Gives all held answers to their callers, since the handlers that they wait for will not begin any more.
     pub(crate) fn release_all(&self) {
         let mut state = self.state.lock();
         let held = state.calls.values_mut().filter(|call| call.is_held);
@@ -278,7 +279,7 @@ impl PendingCalls {
         Ok(())
     }
 
-    /// The answer of a call, or `None` once its alarm has rung. Otherwise the task is woken then.
+    /// The answer of a call, or `None` once its alarm has fired. Otherwise the task is woken for either.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.state.lock();
         let Entry::Occupied(mut entry) = state.calls.entry(id) else {
@@ -299,8 +300,8 @@ impl PendingCalls {
         Poll::Pending
     }
 
-    /// For the timer: wakes all whose alarm has come, and returns the next one. With `None` the timer ends: no call is left,
-    /// and the next one needs another.
+    /// For the timer: wakes the calls whose alarms are due, and returns the next alarm. With `None` the timer ends: no call is
+    /// left, and the next call needs a new timer.
     pub(crate) fn ring(&self, now: Instant) -> Option<Instant> {
         let mut woken = Vec::new();
         let mut state = self.state.lock();
@@ -321,12 +322,12 @@ impl PendingCalls {
         next
     }
 
-    /// For the timer: waits until there is an earlier alarm than it knows of. Cancel safe.
+    /// For the timer: waits until there is an earlier alarm than the one it knows. Cancel safe.
     pub(crate) async fn earlier_alarm(&self) {
         self.earlier.notified().await;
     }
 
-    /// Hands progress to the call that it belongs to. Returns whether there is such a call.
+    /// Passes progress to its call. Returns whether there is such a call.
     pub(crate) fn progress(&self, params: ProgressParams) -> bool {
         let Some(id) = params.progress_token.as_number() else {
             return false;
@@ -348,7 +349,7 @@ impl PendingCalls {
         true
     }
 
-    /// Fails all calls that wait and all that come, with `reason`.
+    /// Fails all pending and future calls, with `reason`.
     pub(crate) fn close(&self, reason: &str) {
         let mut state = self.state.lock();
         let reason = state
@@ -361,7 +362,7 @@ impl PendingCalls {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Fails all calls that wait, with `reason`. Those that come are made. Returns whom to wake.
+    /// Fails all pending calls, with `reason`. Future calls are made. Returns the wakers of the failed calls.
     #[cfg(feature = "client")]
     pub(crate) fn fail_all(&self, reason: &str) -> Vec<Waker> {
         let mut state = self.state.lock();
@@ -369,8 +370,8 @@ impl PendingCalls {
         state.fail_unanswered(reason)
     }
 
-    /// Whether a call that was not answered has failed with the peer that it was made to. To be asked under the lock of the
-    /// outbox, under which calls fail.
+    /// Whether a call without an answer has failed because its peer was lost. Must be called under the lock of the outbox,
+    /// under which calls fail.
     pub(in crate::session) fn has_failed(&self, id: i64) -> bool {
         id <= self.failed_up_to.load(Ordering::Relaxed)
     }
@@ -386,7 +387,7 @@ impl PendingCalls {
         self.no_more_answers.wait().await;
     }
 
-    /// A call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
+    /// Records that a call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
     pub(in crate::session) fn begin_continuation(&self) {
         self.state.lock().continued += 1;
     }
@@ -395,7 +396,8 @@ impl PendingCalls {
         self.state.lock().continued -= 1;
     }
 
-    /// Whether all calls are answered, and none will be made again: not even one whose answer was not looked at yet.
+    /// Whether all calls are answered, and none will be made again, including those whose answers have not been read by their
+    /// callers yet.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         let is_continued = |call: &PendingCall| match &call.answer {
@@ -407,7 +409,7 @@ impl PendingCalls {
 }
 
 impl State {
-    /// Answers all that wait with an error. Returns whom to wake.
+    /// Answers all pending calls with an error. Returns their wakers.
     fn fail_unanswered(&mut self, reason: &str) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for call in self.calls.values_mut() {
@@ -420,7 +422,7 @@ impl State {
         wakers
     }
 
-    /// Frees the room that a burst of calls has taken, once all of them are gone.
+    /// Frees the memory that a burst of calls has allocated, once all of them are gone.
     fn free_unused(&mut self) {
         if self.calls.is_empty() && self.calls.capacity() > MAX_KEPT {
             self.calls = HashMap::default();
@@ -500,7 +502,7 @@ mod tests {
         calls.release(released);
         assert!(matches!(poll(&calls, released), Poll::Ready(Some(Ok(_)))));
         calls.release(released);
-        // A handler that blocks its thread does not keep a call from its deadline.
+        // A handler that blocks its thread does not delay the deadline of a call.
         calls.ring(now);
         assert!(matches!(poll(&calls, given_up), Poll::Ready(None)));
         assert!(!calls.leave(given_up), "there is nothing to cancel");
@@ -523,7 +525,7 @@ mod tests {
     }
 
     proptest! {
-        /// Some wait for ever, some for long, and most are answered at once.
+        /// Some calls are never answered, some late, and most at once.
         #[test]
         fn each_call_gets_its_own_answer(waits in prop::collection::vec(0_usize..200, 0..500)) {
             let calls = PendingCalls::default();

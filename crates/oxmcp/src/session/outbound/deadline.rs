@@ -1,4 +1,4 @@
-//! The deadline of a call: its time-out, which progress and questions of the peer put off, and its total.
+//! Deadline of a call: its timeout, which progress and questions of the peer put off, and its total limit.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -11,17 +11,17 @@ use crate::{
     transport::traits::{PersonWaits, Waits},
 };
 
-/// How often it is looked, at the most, whether the peer's questions are answered.
+/// The minimum interval between two checks whether the peer's questions are still being answered.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// How long a call may still take.
+/// The deadline of a call.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     timeout: Duration,
     max_total: Duration,
-    /// When the call fails, unless there is a sign of life.
+    /// The time at which the call fails, unless there is a sign of life.
     pub(crate) at: Instant,
-    /// When it fails in any case.
+    /// The time at which it fails in any case.
     last: Instant,
 }
 
@@ -35,17 +35,18 @@ impl Deadline {
         }
     }
 
-    /// Puts the deadline off, since there was a sign of life at `now`. Returns whether there is time left.
+    /// Puts the deadline off after a sign of life at `now`. Returns whether there is time left.
     pub(crate) fn put_off(&mut self, now: Instant) -> bool {
         self.at = after(now, self.timeout).min(self.last);
         now < self.last
     }
 
-    /// Puts the deadline off, which has come, where questions of the peer are being answered, or were since. Returns whether
-    /// that was so.
+    /// Puts a deadline that has passed off, if questions of the peer are being answered, or were since it was set. Returns
+    /// whether it was put off.
     pub(crate) fn put_off_for(&mut self, paused: &PausedDeadlines, now: Instant) -> bool {
         let later = match paused.waits() {
-            // The end of the questions is not known yet. It will be at the new deadline, which then is put off once more.
+            // The end of the questions is not known yet. At the new deadline this is checked again, and the deadline put off
+            // once more.
             Waits { waiting: 1.., .. } => after(now, self.timeout.max(LOOK_AGAIN)),
             Waits {
                 ended: Some(ended), ..
@@ -58,7 +59,7 @@ impl Deadline {
         is_later
     }
 
-    /// The error of a call whose deadline has come.
+    /// The error of a call whose deadline has passed.
     pub(crate) fn exceeded(&self, method: &str, now: Instant) -> Error {
         let is_total = self.timeout >= self.max_total || now >= self.last;
         let limit = if is_total {
@@ -73,10 +74,10 @@ impl Deadline {
     }
 }
 
-/// The questions of the peer to the user and to a model (elicitation, sampling) that are being answered, and the waits of the
-/// transport for a person, during which no call of this side times out.
+/// The pauses during which no call of this side times out: while questions of the peer to the user and to a model (elicitation,
+/// sampling) are being answered, and while the transport waits for a person.
 ///
-/// The peer most often asks because of a call that it has not answered yet. It does not say which one, so the deadlines of all
+/// The peer usually asks because of a call that it has not answered yet. It does not say which one, so the deadlines of all
 /// calls are paused.
 #[derive(Debug, Default)]
 pub(crate) struct PausedDeadlines {
@@ -93,7 +94,7 @@ impl PausedDeadlines {
         self.questions.lock().end();
     }
 
-    /// The waits of the transport count, too.
+    /// Makes the waits of the transport count, too.
     #[cfg(feature = "client")]
     pub(crate) fn count_waits(&self, waits: PersonWaits) {
         let _ = self.transport.set(waits);

@@ -2,10 +2,10 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `call.rs` | a call is sent, waited for, cancelled |
-//! | `options.rs` | time-outs, progress, cancellation, metadata |
-//! | `calls.rs` | the table of the calls that wait, their answers and alarms |
-//! | `deadline.rs` | how long a call may take, and what puts that off |
+//! | `call.rs` | sending a call, waiting for its answer, cancelling it |
+//! | `options.rs` | timeouts, progress, cancellation, metadata |
+//! | `calls.rs` | the table of pending calls, their answers and alarms |
+//! | `deadline.rs` | the deadline of a call, and the events that put it off |
 
 pub(crate) mod call;
 pub(crate) mod calls;

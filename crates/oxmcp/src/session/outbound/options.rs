@@ -1,4 +1,4 @@
-//! The options of a call: time-outs, progress, cancellation, metadata.
+//! Options of a call: timeouts, progress, cancellation, metadata.
 
 use std::{
     sync::{Arc, Mutex},
@@ -14,20 +14,20 @@ use crate::{
     error::{Error, Result},
 };
 
-/// How long a call waits for an answer, or for a sign of life, unless told otherwise.
+/// The default time that a call waits for an answer, or for a sign of life.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a call waits altogether, however much progress is reported.
+/// The default total time that a call waits, however much progress is reported.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
 
 /// A callback for progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
-/// A callback for the id of a call, before the call is sent.
+/// A callback that is given the id of a call before the call is sent.
 pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
 
 /// The options of a call.
 pub(crate) struct CallOptions {
-    /// When its clock began to run. `None` where that is when it is sent.
+    /// The start of the call's deadline. `None` if it starts when the call is sent.
     pub(crate) start: Option<Instant>,
     pub(crate) timeout: Duration,
     pub(crate) max_total: Duration,
@@ -35,7 +35,7 @@ pub(crate) struct CallOptions {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
-    /// Whether it was begun before: then a session that is being closed still lets it be made.
+    /// Whether the call was begun before: then it can be made even while the session is being closed.
     pub(crate) is_continuation: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
-    /// Those of a call with nothing special about it but how long it waits.
+    /// The default options with another timeout.
     #[inline]
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
@@ -67,8 +67,8 @@ impl CallOptions {
         cancel.is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Refuses metadata that is not for callers to set: what the session itself puts there must not stand there twice, and the other
-    /// keys follow the rules, but for those that are `known` by an extension.
+    /// Refuses metadata that callers must not set: keys that the session itself sets must not occur twice, and the other keys
+    /// must follow the rules, except those that are known by an extension.
     pub(super) fn check_meta(
         &self,
         is_modern: bool,
@@ -93,8 +93,8 @@ impl CallOptions {
         }
     }
 
-    /// The same options for middleware, which uses them up: both share the callback for progress. The time begins when the call
-    /// is sent, which middleware may put off.
+    /// Returns the same options for middleware, which consumes them: both share the callback for progress. The deadline starts
+    /// when the call is sent, which middleware may delay.
     pub(crate) fn lend(&mut self) -> Self {
         let shared = self.on_progress.take().map(|it| Arc::new(Mutex::new(it)));
         self.on_progress = shared.clone().map(shared_progress);
@@ -111,10 +111,10 @@ impl CallOptions {
     }
 }
 
-/// A callback for the progress of several requests, one after the other.
+/// A callback for the progress of several requests, one after another.
 pub(crate) fn shared_progress(shared: Arc<Mutex<OnProgress>>) -> OnProgress {
     Box::new(move |update| {
-        // One that has panicked is not called again.
+        // A callback that has panicked is not called again.
         if let Ok(mut on_progress) = shared.lock() {
             on_progress(update);
         }

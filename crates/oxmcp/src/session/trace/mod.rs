@@ -1,48 +1,49 @@
-//! Traces: a span of [`tracing`] for each request, in both directions, and how a trace goes on at the peer.
+//! Traces: a span of [`tracing`] for each request, in both directions, and the propagation of traces to the peer.
 //!
-//! Each request that is made is a span `mcp.client.request`, until it is answered; each that is served is a span
-//! `mcp.server.request`, in which its handler runs. Either side can be either: servers make requests to legacy clients. Both are of
-//! the level `info`, have the target `oxmcp::session::trace::span`, and the fields of OpenTelemetry's
-//! [conventions for MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/):
+//! Each outgoing request is a span `mcp.client.request`, until it is answered; each incoming one is a span
+//! `mcp.server.request`, in which its handler runs. Both roles can have both: servers make requests to legacy clients. The
+//! spans have the level `info`, the target `oxmcp::session::trace::span`, and the fields of OpenTelemetry's [conventions for
+//! MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/):
 //!
-//! | field | what it is |
+//! | field | content |
 //! |---|---|
 //! | `otel.name` | the method, and the tool or prompt: `tools/call add` |
 //! | `otel.kind` | `client` or `server` |
 //! | `mcp.method.name` | the method |
 //! | `mcp.protocol.version` | the revision in which the request is made |
-//! | `jsonrpc.request.id` | its id |
-//! | `gen_ai.tool.name`, `gen_ai.prompt.name`, `mcp.resource.uri` | what it names |
+//! | `jsonrpc.request.id` | the id of the request |
+//! | `gen_ai.tool.name`, `gen_ai.prompt.name`, `mcp.resource.uri` | the target of the request |
 //! | `gen_ai.operation.name` | `execute_tool`, for a call of a tool |
-//! | `traceparent` | where the trace of the caller goes on, as its `_meta` says; of requests that are served |
+//! | `traceparent` | the caller's `traceparent` in `_meta`; of incoming requests |
 //! | `error.type` | how it failed: the code of the error, `tool_error` for a result that says so, and without an answer `timeout`, `cancelled`, `closed`, `network` or `_OTHER` |
 //! | `rpc.response.status_code` | the code of the error that was the answer |
-//! | `otel.status_code` | `ERROR`, where it failed |
+//! | `otel.status_code` | `ERROR`, if the request failed |
 //!
-//! What a peer may write at any length is cut: ids after 64 characters, names after 256, URIs after 1024.
+//! Values that a peer may make arbitrarily long are cut: ids after 64 characters, names after 256, URIs after 1024.
 //!
-//! Left out of what the conventions have are the messages of errors, which may quote arguments; the ids of sessions, which are all
-//! that one must know to use them; and the network, which is below.
+//! Of the conventions, the spans leave out the messages of errors, which may quote arguments; session ids, whose knowledge is
+//! enough to use a session; and the network, which belongs to the layer below.
 //!
 //! # One trace on both sides
 //!
-//! `tracing` knows no trace beyond its process. A [`Propagator`] does: it turns the span of a request that is made into a
-//! [`TraceContext`], which goes along in `_meta` (`traceparent`, `tracestate`, `baggage`, in every revision) and over HTTP in the
-//! headers of these names, too, for what is in between; and it makes what arrives the parent of the span of a request that is served.
-//! The crate `oxmcp-opentelemetry` has the one for OpenTelemetry. Without one nothing is sent, and what arrives is a field.
+//! `tracing` has no traces across processes. A [`Propagator`] adds them: it turns the span of an outgoing request into a
+//! [`TraceContext`], which is sent in `_meta` (`traceparent`, `tracestate`, `baggage`, in every revision) and over HTTP also in
+//! the headers of these names, for intermediaries; and it makes the received context the parent of the span of an incoming
+//! request. The crate `oxmcp-opentelemetry` has the propagator for OpenTelemetry. Without a propagator nothing is sent, and a
+//! received context is only a field.
 //!
-//! What `_meta` says goes before the headers of HTTP, and both go before the span around, which the new span
-//! [follows from](tracing::Span::follows_from) then. A span around that is of the trace of the headers is that of a middleware in
-//! front of the endpoint, and stays the parent. What is malformed is ignored, and never sent. A `traceparent` that a
-//! caller has set by hand is sent as it is. A baggage is joined by its members, of which the nearer goes before the farther of the
-//! same name: what a caller has set by hand before that of its span, `_meta` before the headers, and these before the span around.
+//! `_meta` takes precedence over the HTTP headers, and both over the current span, which the new span [follows
+//! from](tracing::Span::follows_from) then. A current span that belongs to the trace of the headers is that of a middleware in
+//! front of the endpoint, and stays the parent. Malformed values are ignored, and never sent. A `traceparent` that a caller has
+//! set by hand is sent unchanged. Baggage is merged by its members; of two with the same name, the nearer takes precedence: one
+//! set by hand by the caller over that of its span, `_meta` over the headers, and the headers over the current span.
 //!
 //! See [trace context](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
 
-// The files of this room:
+// The files of this module:
 //
 // | `propagator` | the trait, and the propagator of this process |
-// | `span` | the spans of requests, made and served |
+// | `span` | the spans of requests, outgoing and incoming |
 
 pub(crate) mod propagator;
 pub(crate) mod span;

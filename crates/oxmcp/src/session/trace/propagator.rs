@@ -13,15 +13,15 @@ use crate::{
 
 static PROPAGATOR: OnceLock<Box<dyn Propagator>> = OnceLock::new();
 
-/// What knows the traces that spans of [`tracing`] belong to. See the [module](super).
+/// A propagator, which knows the traces of spans of [`tracing`]. See the [module](super).
 ///
-/// Its methods are called on the way of each request, so they must not block.
+/// Its methods are called for each request, so they must not block.
 pub trait Propagator: Send + Sync + 'static {
-    /// Where the trace of a span goes on at the peer: what is sent with a request that is made within it.
+    /// Returns the context of a span's trace, which is sent with a request that is made within the span.
     fn inject(&self, span: &Span) -> TraceContext;
 
-    /// Makes a context that has arrived the parent of a span, which has just been made and was not entered yet. The current
-    /// span is that around it.
+    /// Makes a received context the parent of a span, which has just been created and was not entered yet. The current span is
+    /// the one around it.
     fn extract(&self, context: &TraceContext, span: &Span);
 }
 
@@ -49,19 +49,19 @@ pub trait Propagator: Send + Sync + 'static {
 /// ```
 ///
 /// # Errors
-/// Where one is set already.
+/// If one is set already.
 pub fn set_propagator(propagator: impl Propagator) -> Result<()> {
     let set = PROPAGATOR.set(Box::new(propagator));
     set.map_err(|_| Error::misuse("this process has a propagator of traces already"))
 }
 
-/// Whether traces go on at peers.
+/// Whether a propagator is set.
 #[cfg(feature = "http-server")]
 pub(crate) fn is_set() -> bool {
     PROPAGATOR.get().is_some()
 }
 
-/// What to send with a request that is made in a span, or else where the caller is.
+/// The context to send with a request that is made in a span. If the span is disabled, the caller's current span counts.
 pub(crate) fn inject(span: &Span) -> Option<TraceContext> {
     let propagator = PROPAGATOR.get()?;
     let inject = || match span.is_disabled() {
@@ -71,8 +71,8 @@ pub(crate) fn inject(span: &Span) -> Option<TraceContext> {
     logged(panics::catch_sync(inject)).filter(|context| !context.is_empty())
 }
 
-/// Makes the span of a request, which was not entered yet, go on with the trace of its caller: with what the request `said` of
-/// it, and where it says nothing with what the transport `brought`.
+/// Makes the span of a request, which was not entered yet, continue the trace of its caller: by the context in the request
+/// (`said`), and for members that it lacks by the context of the transport (`brought`).
 pub(crate) fn extract(
     span: &Span,
     said: impl FnOnce() -> TraceContext,
@@ -105,13 +105,13 @@ pub(crate) fn extract(
     }));
 }
 
-/// Whether a span is of the trace that the transport brought: then something in front of the endpoint has gone on with it.
+/// Whether a span belongs to the trace that the transport brought: then a middleware in front of the endpoint has continued it.
 fn is_within(propagator: &dyn Propagator, span: &Span, brought: &TraceContext) -> bool {
     let trace_id = brought.trace_id();
     trace_id.is_some() && propagator.inject(span).trace_id() == trace_id
 }
 
-/// What a propagator gives. One that panics must not end the connection.
+/// The result of a call of the propagator. A panic is logged: it must not end the connection.
 fn logged<T>(called: std::result::Result<T, panics::Panic>) -> Option<T> {
     let panicked = |panic: &panics::Panic| {
         tracing::error!(panic = %Logged(panic.text()), "the propagator of traces panicked");

@@ -1,4 +1,4 @@
-//! Spans of requests, made and served, by OpenTelemetry's
+//! Spans of requests, outgoing and incoming, by OpenTelemetry's
 //! [conventions for MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/).
 
 use std::{borrow::Cow, cell::LazyCell, sync::Arc, thread};
@@ -24,19 +24,20 @@ use crate::{
 #[cfg(all(feature = "server", feature = "tracing-subscriber"))]
 pub(crate) use layer::{install_layer, request_of_new_span};
 
-/// The name of the span of a request that is served.
+/// The name of the span of an incoming request.
 pub(crate) const INBOUND: &str = "mcp.server.request";
-/// The name of the span of a request that is made.
+/// The name of the span of an outgoing request.
 const OUTBOUND: &str = "mcp.client.request";
-/// The target of both.
+/// The target of both spans.
 pub(crate) const TARGET: &str = module_path!();
 
-/// How many characters of a name or method, of a URI and of the id of a request a span has: more is not meant to be read.
+/// The maximum number of characters of a name or method, of a URI and of a request id in a span: longer values are not meant to
+/// be read.
 const MAX_NAME: usize = 256;
 const MAX_URI: usize = 1024;
 const MAX_ID: usize = 64;
 
-/// The fields that spans of both directions have. Those that are not known yet are recorded later.
+/// Creates a span with the fields of both directions. Fields that are not known yet are recorded later.
 macro_rules! request_span {
     ($name:expr, $kind:literal, $method:expr, $subject:expr, $($field:tt)*) => {
         tracing::info_span!(
@@ -57,7 +58,7 @@ macro_rules! request_span {
     };
 }
 
-/// What a request names.
+/// The target of a request: a tool, a prompt or a URI.
 #[derive(Default)]
 struct Subject<'a> {
     tool: Option<Cow<'a, str>>,
@@ -89,8 +90,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The span of a request that is served, which goes on with the trace of its caller. One that no subscriber wants costs
-/// nothing: its fields are not computed then.
+/// The span of an incoming request, which continues the trace of its caller. If no subscriber wants the span, it costs nothing:
+/// its fields are not computed then.
 pub(crate) fn inbound(
     context: &Arc<ContextParts>,
     method: &str,
@@ -132,7 +133,7 @@ pub(crate) fn inbound(
     }
 }
 
-/// The span of a request that is served. Dropped before the request is [finished](Self::finish), it says that it was cancelled.
+/// The span of an incoming request. If it is dropped before the request is [finished](Self::finish), it records a cancellation.
 pub(crate) struct InboundSpan {
     span: Span,
     revision: Revision,
@@ -162,7 +163,7 @@ impl InboundSpan {
         work
     }
 
-    /// Records how the request ended.
+    /// Records the outcome of the request.
     pub(crate) fn finish(mut self, result: Result<&Body, &Error>) {
         self.is_finished = true;
         if self.span.is_disabled() {
@@ -194,7 +195,7 @@ impl Drop for InboundSpan {
     }
 }
 
-/// The span of a request that is made.
+/// The span of an outgoing request.
 pub(crate) fn outbound(revision: Option<Revision>, method: &str, params: &[u8]) -> OutboundSpan {
     let text = LazyCell::new(|| std::str::from_utf8(params).unwrap_or("{}"));
     let subject = LazyCell::new(|| {
@@ -215,14 +216,14 @@ pub(crate) fn outbound(revision: Option<Revision>, method: &str, params: &[u8]) 
     }
 }
 
-/// The span of a request that is made. It is never entered, since all that happens in it is the peer's.
+/// The span of an outgoing request. It is never entered, since the work in it is done by the peer.
 pub(crate) struct OutboundSpan {
     pub(crate) span: Span,
     is_call: bool,
 }
 
 impl OutboundSpan {
-    /// Records the id that the request has got.
+    /// Records the id that was assigned to the request.
     pub(crate) fn begin(&self, id: i64) {
         if !self.span.is_disabled() {
             self.span.record("jsonrpc.request.id", id.to_string());
@@ -248,7 +249,7 @@ impl OutboundSpan {
     }
 }
 
-/// A word for an error that the peer has not sent.
+/// The `error.type` of an error that the peer has not sent.
 fn error_type(error: &Error) -> &'static str {
     match error {
         _ if error.is_timeout() => "timeout",
@@ -283,8 +284,8 @@ fn says_tool_error(json: &str) -> bool {
     members.any(|(key, value)| key.is_str("isError") && value.get() == "true")
 }
 
-/// The way of a request to the layer for `tracing-subscriber`, which learns of a span while it is made. A span cannot carry
-/// more than text.
+/// The handover of a request to the layer for `tracing-subscriber`, which is notified of a span while it is created. A span
+/// itself can carry only text.
 #[cfg(feature = "tracing-subscriber")]
 mod layer {
     use std::{
@@ -300,16 +301,16 @@ mod layer {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
 
     thread_local! {
-        /// The request whose span is being made on this thread.
+        /// The request whose span is being created on this thread.
         static REQUEST: RefCell<Option<RequestContext>> = const { RefCell::new(None) };
     }
 
-    /// A layer wants to know the requests of spans from now on.
+    /// Records that a layer needs the requests of spans from now on.
     pub(crate) fn install_layer() {
         INSTALLED.store(true, Ordering::Relaxed);
     }
 
-    /// Makes a span while its request can be asked for.
+    /// Creates a span while its request can be queried.
     pub(super) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
         if !INSTALLED.load(Ordering::Relaxed) {
             return make();

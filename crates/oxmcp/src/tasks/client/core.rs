@@ -1,4 +1,4 @@
-//! Waiting for a task of 2025-11-25: its result is a request of its own, and what it asks are requests of the server.
+//! The wait for a task of 2025-11-25: a separate request fetches its result, and its questions arrive as requests of the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     session::{outbound::calls::CallResult, task::BoxFuture},
 };
 
-/// The request for what a call came to, which the server answers when the task is over.
+/// The `tasks/result` request, which the server answers when the task is over.
 type Waiting = BoxFuture<Result<TaskPayload>>;
 
 impl Drive {
@@ -30,7 +30,7 @@ impl Drive {
                 biased;
                 answer = answer(&mut waiting) => {
                     waiting = None;
-                    // It is answered when the task is over.
+                    // The server answers this request when the task is over.
                     let is_refused = |error: &Error| error.is_protocol();
                     self.note_over(answer.as_ref().err().is_none_or(is_refused));
                     match answer {
@@ -47,7 +47,7 @@ impl Drive {
                 TaskStatus::Completed | TaskStatus::Failed => {
                     return self.outcome(waiting, state.ttl_ms).await;
                 }
-                // A server asks on the stream of this request: there may be no other.
+                // A server sends its questions on the stream of this request, because there may be no other stream.
                 TaskStatus::InputRequired => {
                     waiting.get_or_insert_with(|| self.payload());
                 }
@@ -62,7 +62,7 @@ impl Drive {
         Box::pin(async move { exchange.payload().await })
     }
 
-    /// Gets what a task that is over came to.
+    /// Fetches the outcome of a task that is over.
     async fn outcome(
         &mut self,
         mut waiting: Option<Waiting>,
@@ -86,7 +86,7 @@ impl Drive {
         }
     }
 
-    /// Whether an error is what the call came to, or will not pass.
+    /// Whether an error is the outcome of the call, or is not transient.
     fn ends_call(&self, error: &Error) -> bool {
         error.is_protocol() || !self.exchange.may_pass(error)
     }

@@ -1,4 +1,4 @@
-//! [`Drive`], a task that is asked for until it is over, and whose questions are answered on the way.
+//! [`Drive`], which polls a task until it is over and answers its questions.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -25,13 +25,13 @@ use crate::{
 /// A callback for each state of a task that differs from the one before.
 pub(super) type OnChange = Box<dyn FnMut(&TaskState) + Send>;
 
-/// A task that this side waits for.
+/// The driver of one task that the client waits for.
 pub(super) struct Drive {
     pub(super) exchange: Arc<Exchange>,
-    /// The time that a call has for it.
+    /// The deadlines of the call that became the task, if a call waits for it.
     clock: Option<Arc<Clock>>,
     on_change: Option<OnChange>,
-    /// When this side heard of it first: the clocks of others do not count.
+    /// When this side learned of the task. Time stamps of the server are not used, because its clock may differ.
     pub(super) known_since: Instant,
     state: Option<TaskState>,
     pub(super) pace: Pace,
@@ -39,12 +39,12 @@ pub(super) struct Drive {
     answered: HashSet<String>,
     rounds: usize,
     has_subscribed: bool,
-    /// Whether there is nothing more to cancel.
+    /// Whether the task is over or gone, and need not be cancelled.
     is_over: bool,
 }
 
 impl Drive {
-    /// The state is that which the server has made the task with, if that is known.
+    /// `state` is the state with which the server created the task, if it is known.
     pub(super) fn new(exchange: Arc<Exchange>, state: Option<TaskState>) -> Self {
         Self {
             exchange,
@@ -70,13 +70,13 @@ impl Drive {
         self
     }
 
-    /// Waits for what the call comes to.
+    /// Waits for the outcome of the call.
     ///
     /// # Errors
-    /// The error that the call came to, that the task was cancelled, and whatever keeps its end from being known.
+    /// The error of the call, a cancellation of the task, and any failure that keeps the outcome from being known.
     ///
     /// # Cancel safety
-    /// Dropping the future ends it; the task goes on.
+    /// Dropping the future stops the wait; the task continues.
     pub(super) async fn run(&mut self) -> Result<CallResult> {
         let ended = Arc::clone(self.exchange.session.connection());
         select! {
@@ -111,7 +111,7 @@ impl Drive {
                 TaskStatus::InputRequired => self.answer(&state).await?,
                 _ => {}
             }
-            // Most tasks are over when they are asked for first.
+            // Most tasks are over at the first poll, so the subscription is opened only after it.
             if !self.has_subscribed {
                 self.has_subscribed = true;
                 push = Push::open(&self.exchange);
@@ -120,7 +120,8 @@ impl Drive {
         }
     }
 
-    /// The pause before it is asked for first. What a task asks and what it came to is not said where it is made: only one that works is left alone for a while.
+    /// The pause before the first poll. The answer that creates a task contains neither its questions nor its outcome, so only a
+    /// task that is working is not polled at once.
     pub(super) fn first_pause(&mut self) -> Duration {
         match &self.state {
             Some(state) if state.status == TaskStatus::Working => {
@@ -131,7 +132,7 @@ impl Drive {
         }
     }
 
-    /// Asks how the task fares.
+    /// Fetches the state of the task.
     pub(super) async fn get(&mut self) -> Result<TaskState> {
         let ttl = self.state.as_ref().and_then(|it| it.ttl_ms);
         let exchange = Arc::clone(&self.exchange);
@@ -142,7 +143,7 @@ impl Drive {
         let state = exchange
             .retry(ttl, self.known_since, &mut self.pace, get)
             .await;
-        // The server does not have it any more.
+        // The server no longer has the task.
         let is_gone =
             |error: &Error| error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS;
         self.is_over |= state.as_ref().is_err_and(is_gone);
@@ -153,12 +154,12 @@ impl Drive {
         self.is_over |= is_over;
     }
 
-    /// Whether there is nothing more to cancel: it is over, or gone.
+    /// Whether the task is over or gone, and need not be cancelled.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Notes how the task fares. Returns whether that has changed.
+    /// Records the state of the task. Returns whether the state has changed.
     pub(super) fn take(&mut self, state: &TaskState) -> bool {
         let is_same = |old: &TaskState| {
             old.status == state.status
@@ -186,7 +187,7 @@ impl Drive {
         has_changed
     }
 
-    /// Answers what the task asks and was not answered yet.
+    /// Answers the questions of the task that were not answered yet.
     async fn answer(&mut self, state: &TaskState) -> Result<()> {
         let asked = state.input_requests.iter().flatten();
         let new: Vec<(&str, &RawJson)> = asked
@@ -236,7 +237,7 @@ impl Drive {
     }
 }
 
-/// Whether a task with this status changes no more.
+/// Whether the status is final: a task with it does not change any more.
 fn is_final(status: &TaskStatus) -> bool {
     matches!(
         status,
@@ -244,13 +245,13 @@ fn is_final(status: &TaskStatus) -> bool {
     )
 }
 
-/// What the call came to, as the task has it within.
+/// The result of the call, as a completed task contains it.
 fn completed(state: TaskState) -> Result<CallResult> {
     let result = state.result.ok_or_else(|| {
         Error::decode("tools/call became a task, which is completed without a result")
     })?;
     let text: Box<str> = result.into();
-    // The task was all that the server could answer with beside a result.
+    // The task was the only alternative to a result, so its own result must be a complete one.
     if peek_result_type(Text::checked(&text)) != ResultType::Complete {
         return Err(Error::decode(
             "tools/call became a task, which is completed with something else than a result of the call",
@@ -259,7 +260,7 @@ fn completed(state: TaskState) -> Result<CallResult> {
     Ok(text.into())
 }
 
-/// The error that the call came to.
+/// The error of the call, as a failed task contains it.
 fn failed(state: TaskState) -> Error {
     let said = state.status_message;
     match state.error {

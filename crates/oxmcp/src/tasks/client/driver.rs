@@ -1,4 +1,4 @@
-//! [`ClientTasks`], and how the calls of tools are made of a client that has tasks.
+//! [`ClientTasks`], and the tool calls of a client that has tasks.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// Tasks of a client.
+/// Support for tasks in a client.
 pub trait ClientTasks: Sized {
-    /// Lets servers run the calls of tools as tasks, in sessions that are opened from now on. A call is awaited as it ever was: where
-    /// it has become a task, it asks for it as often as the server wants, is told of changes where the server tells of them,
-    /// answers what the task asks by the client's handlers, and gives the result.
+    /// Lets servers run tool calls as tasks, in sessions that are opened from now on. A call is awaited as before: if it has become
+    /// a task, the client polls the task as often as the server wants, receives its changes from servers that send them, answers
+    /// its questions with the client's handlers, and returns the result.
     ///
-    /// - Modern servers decide by themselves which calls become tasks. Of servers that speak 2025-11-25 those tools run as tasks
-    ///   that run in no other way; in older revisions there are none.
-    /// - The [time-out](crate::Call::timeout) of the call is over when the task has not changed for so long. It stands still while
-    ///   the task waits for an answer; [`max_total`](crate::Call::max_total) does not.
-    /// - Dropping the call's future cancels the task, as its time-out and its token do.
-    /// - Requests about the task that fail for reasons that may pass are made again, until the server keeps the task no longer.
+    /// - Modern servers decide which calls become tasks. On servers that speak 2025-11-25, only those tools run as tasks that run
+    ///   in no other way; older revisions have no tasks.
+    /// - The [time-out](crate::Call::timeout) of the call expires when the task has not changed for that long. It is paused while
+    ///   the task waits for an answer; [`max_total`](crate::Call::max_total) is not.
+    /// - Dropping the call's future cancels the task, as the time-out and the cancellation token of the call do.
+    /// - Requests about the task that fail for transient reasons are retried, until the server no longer keeps the task.
     ///
     /// ```
     /// use std::time::Duration;

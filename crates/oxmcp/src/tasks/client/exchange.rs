@@ -1,4 +1,4 @@
-//! [`Exchange`], the requests about one task, in the words of its era, and what becomes of those that fail.
+//! [`Exchange`], the requests about one task in the form of its era, and their retries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,22 +23,22 @@ use crate::{
     },
 };
 
-/// How long requests for a task may fail one after the other that is kept for ever.
+/// How long consecutive requests for a task without a TTL may fail.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// The longest id of a task, in bytes: it is sent with every request, over HTTP in a header.
+/// The maximum length of a task id, in bytes: the id is sent with every request, over HTTP in a header.
 const MAX_ID: usize = 1024;
 
 /// The two designs of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
-    /// Those of revision 2025-11-25.
+    /// The tasks of revision 2025-11-25.
     Core,
     /// The extension, in 2026-07-28 and later.
     Extension,
 }
 
 impl Era {
-    /// The design that a session has, if it has one.
+    /// The design of the tasks in a session, if its revision has tasks.
     pub(super) fn of(session: &ClientSession) -> Option<Self> {
         let revision = session.revision();
         if revision.is_modern() {
@@ -54,13 +54,13 @@ pub(super) struct Exchange {
     pub(super) session: ClientSession,
     pub(super) era: Era,
     pub(super) id: Arc<str>,
-    /// While a call is driven, a session that is being closed waits for it.
+    /// Makes a session that is being closed wait for the task, while a call drives it.
     guard: Option<ContinuationGuard>,
 }
 
 impl Exchange {
     /// # Errors
-    /// Where the id cannot be sent back.
+    /// If the id is empty or too long.
     pub(super) fn new(session: &ClientSession, era: Era, id: &str) -> Result<Self> {
         if id.is_empty() || id.len() > MAX_ID {
             return Err(Error::decode(format!(
@@ -86,14 +86,14 @@ impl Exchange {
         TaskParams::new(&*self.id)
     }
 
-    /// A request that is made though the session is being closed, if a call waits for it.
+    /// A request that is sent even if the session is being closed, if a call waits for the task.
     fn request<M: Method>(&self, params: M::Params) -> Call<M> {
         let mut call = self.session.request::<M>(params);
         call.options.is_continuation = self.guard.is_some();
         call
     }
 
-    /// Asks how the task fares.
+    /// Fetches the state of the task.
     pub(super) async fn get(&self) -> Result<TaskState> {
         let state = match self.era {
             Era::Core => {
@@ -110,19 +110,19 @@ impl Exchange {
         Ok(state)
     }
 
-    /// Answers what the task asks.
+    /// Sends answers to the task's questions.
     pub(super) async fn update(&self, answers: InputResponses) -> Result<()> {
         let params = UpdateTaskParams::new(&*self.id, answers);
         self.request::<UpdateTask>(params).await.map(drop)
     }
 
-    /// Waits for what the call comes to, which the server gives when the task is over.
+    /// Waits for the outcome of the call, which the server returns when the task is over.
     pub(super) async fn payload(&self) -> Result<TaskPayload> {
         let call = self.request::<method::GetTaskPayload>(self.params());
         call.timeout(LONGEST_WAIT).await
     }
 
-    /// Asks the server to give the task up.
+    /// Asks the server to cancel the task.
     pub(super) async fn cancel(&self) -> Result<()> {
         match self.era {
             Era::Core if !can_cancel(&self.session) => Ok(()),
@@ -134,7 +134,7 @@ impl Exchange {
         }
     }
 
-    /// Makes a request again while it fails for reasons that may pass, for as long as the server keeps the task.
+    /// Makes a request, and retries it while it fails for transient reasons and the server keeps the task.
     pub(super) async fn retry<T>(
         &self,
         ttl_ms: Option<u64>,
@@ -164,7 +164,7 @@ impl Exchange {
         const STATUSES: [u16; 6] = [408, 425, 429, 502, 503, 504];
         let connection = self.session.connection();
         if error.is_closed() {
-            // A server that has ended may be started anew, and the session go on.
+            // A server process that has ended may be restarted, and the session may continue.
             return !connection.is_closing() && !connection.calls().is_closed();
         }
         let status = error.http_status();
@@ -174,7 +174,7 @@ impl Exchange {
     }
 }
 
-/// Says that a call is lost, which became a task: the error alone would seem to be one of the call.
+/// Adds to an error that the call became a task and is lost: the error alone would seem to be an error of the call.
 fn lost(error: Error) -> Error {
     let said = error.message().to_owned();
     if error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS {
@@ -187,7 +187,7 @@ fn lost(error: Error) -> Error {
     ))
 }
 
-/// A task of 2025-11-25, in the words of the extension.
+/// A task of 2025-11-25, converted to the state of the extension.
 pub(super) fn of_core(task: Task) -> TaskState {
     TaskState {
         task_id: task.task_id,
@@ -203,7 +203,7 @@ pub(super) fn of_core(task: Task) -> TaskState {
     }
 }
 
-/// Cancels a task when it is dropped, unless it was let go.
+/// Cancels a task when it is dropped, unless it was disarmed.
 pub(super) struct CancelGuard(Option<Arc<Exchange>>);
 
 impl CancelGuard {
@@ -211,7 +211,7 @@ impl CancelGuard {
         Self(Some(Arc::clone(exchange)))
     }
 
-    /// Lets the task go: it is over, or there is none.
+    /// Disarms the guard, because the task is over or does not exist.
     pub(super) fn disarm(&mut self) {
         self.0 = None;
     }
@@ -224,7 +224,7 @@ impl Drop for CancelGuard {
         };
         let runtime = exchange.session.connection().runtime.clone();
         spawn_on(&runtime, async move {
-            // Who cancels does not wait: the task may be over, or its server gone.
+            // The caller does not wait, and a failure is only logged: the task may be over, or its server gone.
             if let Err(error) = exchange.cancel().await {
                 tracing::debug!(error = %Logged(&error), "a task was not cancelled");
             }
@@ -232,13 +232,13 @@ impl Drop for CancelGuard {
     }
 }
 
-/// Whether a server of 2025-11-25 gives tasks up.
+/// Whether a server of 2025-11-25 supports cancelling tasks.
 fn can_cancel(session: &ClientSession) -> bool {
     let tasks = session.server_capabilities().tasks.as_ref();
     tasks.is_some_and(|it| it.cancel.is_some())
 }
 
-/// Whether a server of 2025-11-25 runs calls of tools as tasks.
+/// Whether a server of 2025-11-25 runs tool calls as tasks.
 pub(super) fn has_core_tasks(session: &ClientSession) -> bool {
     let tasks = session.server_capabilities().tasks.as_ref();
     let requests = tasks.and_then(|it| it.requests.as_ref());

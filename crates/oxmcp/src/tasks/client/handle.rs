@@ -1,4 +1,4 @@
-//! [`TaskHandle`], a call that this side holds while its server runs it as a task.
+//! [`TaskHandle`], the client's handle of a tool call that the server runs as a task.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use crate::{
     session::task::spawn_on,
 };
 
-/// A call of a tool that can be held as a task.
+/// A tool call that can be held as a task.
 pub trait AsTask {
-    /// Makes the call, and returns when it has become a task, or was answered at once. The server decides which; of one that speaks
-    /// 2025-11-25 it is asked where the tool can run as a task. The client must have [tasks](super::ClientTasks::tasks).
+    /// Makes the call, and returns when it has become a task or was answered at once. The server decides which; a server that
+    /// speaks 2025-11-25 is asked for a task if the tool can run as one. The client must have [tasks](super::ClientTasks::tasks).
     ///
     /// ```
     /// use oxmcp::{Client, Server, Tool, tasks::{AsTask, ClientTasks, ResumeTask, TaskPolicy, TaskTool, Tasks}, testing};
@@ -56,11 +56,11 @@ pub trait AsTask {
     /// ```
     ///
     /// # Errors
-    /// Those of the call until then; and where the client has no tasks.
+    /// The errors of the call up to that point; and if the client has no tasks.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the request. If the server has made a task by then that this side has not heard of, it
-    /// goes on.
+    /// Dropping the future cancels the request. If the server has created a task by then of which this side has not been informed,
+    /// the task continues.
     #[expect(
         clippy::wrong_self_convention,
         reason = "a call is used up when it is made, however that is said"
@@ -87,14 +87,14 @@ impl AsTask for Call<CallTool> {
     }
 }
 
-/// A session in which tasks can be found again.
+/// A session in which tasks can be resumed.
 pub trait ResumeTask {
-    /// Finds a task again that was made in another session with the same server, or by another process. Nothing is sent before this
-    /// returns: that the server does not have the task any more, or not for this client, the handle says.
+    /// Resumes a task that was created in another session with the same server, or by another process. Nothing is sent before this
+    /// returns: if the server no longer has the task, or not for this client, the handle reports that.
     ///
     /// # Errors
-    /// Where the session is with another server than that of the task, or its revision has another kind of tasks; and where the
-    /// client has no tasks.
+    /// If the session is with another server than that of the task, or its revision has another kind of tasks; and if the client
+    /// has no tasks.
     fn resume_task(&self, reference: &TaskReference) -> Result<TaskHandle>;
 }
 
@@ -117,30 +117,31 @@ fn expect_tasks(session: &ClientSession) -> Result<()> {
     ))
 }
 
-/// What is known of a task.
+/// The last known state of a task, and its outcome.
 #[derive(Clone, Default)]
 struct Known {
     state: Option<Arc<TaskState>>,
     outcome: Option<Arc<Result<CallToolResult>>>,
 }
 
-/// A call of a tool that its server runs as a task, or has answered at once. Made by [`AsTask::as_task`] and
+/// A tool call that its server runs as a task, or has answered at once. Created by [`AsTask::as_task`] and
 /// [`ResumeTask::resume_task`].
 ///
-/// While it is held, the task is asked for in the background, and the client's handlers answer what it asks; the session stays open.
-/// No time-out applies. Dropping it stops that, and nothing else: the task goes on. [`cancel`](Self::cancel) cancels it.
+/// While the handle is held, the task is polled in the background, the client's handlers answer its questions, and the session
+/// stays open. No time-out applies. Dropping the handle stops only the polling: the task continues. [`cancel`](Self::cancel)
+/// cancels it.
 #[must_use = "dropping it leaves the task to itself"]
 pub struct TaskHandle {
     session: ClientSession,
     tool: String,
-    /// `None` where the call was answered at once.
+    /// `None` if the call was answered at once.
     exchange: Option<Arc<Exchange>>,
     known: watch::Receiver<Known>,
     _stop: Option<DropGuard>,
 }
 
 impl TaskHandle {
-    /// A task that is waited for in the background.
+    /// Creates the handle of a task, which is driven in the background.
     fn driven(exchange: Exchange, tool: String, state: Option<TaskState>) -> Self {
         let session = exchange.session.clone();
         let exchange = Arc::new(exchange);
@@ -176,7 +177,7 @@ impl TaskHandle {
         }
     }
 
-    /// A call that was answered at once.
+    /// Creates the handle of a call that was answered at once.
     fn answered(session: ClientSession, tool: String, result: CallToolResult) -> Self {
         let (_, known) = watch::channel(Known {
             state: None,
@@ -191,21 +192,21 @@ impl TaskHandle {
         }
     }
 
-    /// The id of the task. `None` where the server has answered at once, and made none. Keep it like a secret.
+    /// The id of the task. `None` if the server answered at once and created no task. Treat the id as a secret.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.exchange.as_ref().map(|it| &*it.id)
     }
 
-    /// How the task fared when it was asked for last. `None` where there is none, or it was not asked for yet.
+    /// The last known state of the task. `None` if there is no task, or its state is not known yet.
     #[must_use]
     pub fn state(&self) -> Option<Arc<TaskState>> {
         self.known.borrow().state.clone()
     }
 
-    /// How the task fares, from now on: its state now, if it is known, and each that differs. Where they change faster than they
-    /// are read, those in between are left out. It ends when the task is over, or it cannot be found out how it fares;
-    /// [`result`](Self::result) says which.
+    /// The states of the task from now on: the current state, if it is known, and each later state that differs. If the states
+    /// change faster than they are read, intermediate states are left out. The stream ends when the task is over, or its state
+    /// cannot be determined any more; [`result`](Self::result) reports which.
     pub fn updates(&self) -> impl Stream<Item = Arc<TaskState>> + Send + Unpin + use<> {
         let mut known = self.known.clone();
         known.mark_changed();
@@ -230,12 +231,12 @@ impl TaskHandle {
         Box::pin(states)
     }
 
-    /// Waits for what the call comes to. It may be called again.
+    /// Waits for the outcome of the call. May be called again.
     ///
     /// # Errors
-    /// The error that the call came to; [`Error::is_cancelled`] where the task was cancelled; and whatever keeps its end from being
-    /// known: that the server does not have it any more, that it cannot be reached until it keeps the task no longer, that a
-    /// handler failed, that the session has ended.
+    /// The error of the call; [`Error::is_cancelled`] if the task was cancelled; and any failure that keeps the outcome from being
+    /// known: the server no longer has the task, the server cannot be reached for as long as it keeps the task, a handler failed,
+    /// or the session has ended.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -250,11 +251,11 @@ impl TaskHandle {
         }
     }
 
-    /// Waits for what the call comes to, and holds its structured content against the output schema of the tool, as
+    /// Waits for the outcome of the call, and validates its structured content against the output schema of the tool, as
     /// [`Call::validated`](crate::Call::validated) does.
     ///
     /// # Errors
-    /// Those of [`result`](Self::result); and where the server has not kept to the schema.
+    /// Those of [`result`](Self::result); and if the content does not match the schema.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -268,7 +269,8 @@ impl TaskHandle {
         Ok(result)
     }
 
-    /// Waits for what the call comes to, and reads its structured content, as [`Call::structured`](crate::Call::structured) does.
+    /// Waits for the outcome of the call, and decodes its structured content, as [`Call::structured`](crate::Call::structured)
+    /// does.
     ///
     /// # Errors
     /// Those of [`validated`](Self::validated), and those of [`Call::structured`](crate::Call::structured).
@@ -279,14 +281,14 @@ impl TaskHandle {
         structured(&self.validated().await?)
     }
 
-    /// Asks the server to cancel the task. A server may finish it all the same: [`result`](Self::result) says what came of it. Where
-    /// the call was answered at once this does nothing.
+    /// Asks the server to cancel the task. A server may finish the task nevertheless: [`result`](Self::result) returns the outcome.
+    /// Does nothing if the call was answered at once.
     ///
     /// # Errors
-    /// Where the server refuses, and whatever keeps its answer from coming.
+    /// If the server refuses, or if its answer does not arrive.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the task may be cancelled or not.
+    /// If the future is dropped before it completes, the task may or may not be cancelled.
     pub async fn cancel(&self) -> Result<()> {
         match &self.exchange {
             Some(exchange) => exchange.cancel().await,
@@ -294,14 +296,14 @@ impl TaskHandle {
         }
     }
 
-    /// What the task is found again by. `None` where the call was answered at once.
+    /// The reference by which the task can be resumed. `None` if the call was answered at once.
     #[must_use]
     pub fn reference(&self) -> Option<TaskReference> {
         let id = self.id()?;
         Some(TaskReference::new(&self.session, &self.tool, id))
     }
 
-    /// Leaves the task to itself, as dropping the handle does, and returns what it is found again by.
+    /// Stops waiting for the task, as dropping the handle does, and returns the reference by which the task can be resumed.
     #[must_use]
     pub fn detach(self) -> Option<TaskReference> {
         self.reference()

@@ -1,13 +1,13 @@
-//! Tasks of a client: calls of tools that their server runs on as tasks, awaited like any other, or held by a handle.
+//! Tasks of a client: tool calls that the server runs as tasks, awaited like any other call, or held by a handle.
 
-// | `driver` | [`ClientTasks`], and the calls of tools of a client with tasks |
-// | `start` | a call up to the answer that says whether it is a task |
-// | `core` | a task of 2025-11-25, waited for |
-// | `drive` | a task, asked for until it is over |
-// | `exchange` | the requests about a task, and what becomes of those that fail |
+// | `driver` | [`ClientTasks`], and the tool calls of a client with tasks |
+// | `start` | a call up to the answer that tells whether it became a task |
+// | `core` | the wait for a task of 2025-11-25 |
+// | `drive` | [`Drive`], which polls a task until it is over |
+// | `exchange` | the requests about a task, and their retries |
 // | `handle` | [`TaskHandle`], a call that is held as a task |
-// | `reference` | [`TaskReference`], by which a task is found again |
-// | `pace` | how often a task is asked for, and how long it is waited for |
+// | `reference` | [`TaskReference`], by which a task is resumed |
+// | `pace` | the pauses between the polls of a task, and the deadlines of its call |
 // | `push` | the subscription to a task |
 
 mod core;

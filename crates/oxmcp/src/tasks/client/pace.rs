@@ -1,4 +1,4 @@
-//! The times of a task that this side waits for: the pauses between two requests, and the time-out of the whole.
+//! Timing of a task that the client waits for: the pauses between the polls, and the deadlines of the call.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::{
     sync::Mutex,
 };
 
-/// The shortest pause, whatever a server asks for.
+/// The shortest pause, even if a server asks for a shorter one.
 const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest pause.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
-/// The first pause where the server does not say how often it wants to be asked, and the longest.
+/// The first and the longest pause, if the server does not state a poll interval.
 const OWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// The pauses between the requests for a task.
+/// The pauses between the polls of a task.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The next pause, where the server does not say.
+    /// The next pause, if the server does not state a poll interval.
     own: Duration,
-    /// The requests that have failed since the last that did not.
+    /// The number of failed requests since the last one that succeeded.
     failures: u32,
 }
 
@@ -38,7 +38,7 @@ impl Pace {
         }
     }
 
-    /// The pause after a request that was answered. `asked` is what the server asks for, in milliseconds.
+    /// The pause after a request that was answered. `asked` is the server's poll interval, in milliseconds.
     pub(super) fn next(&mut self, asked: Option<u64>, has_changed: bool) -> Duration {
         self.failures = 0;
         if let Some(asked) = asked {
@@ -60,14 +60,14 @@ impl Pace {
     }
 }
 
-/// The time that a call has, task and all. Each change of the task starts its time-out anew, as progress does; while the server
-/// waits for an answer of this side the time-out stands still. `max_total` bounds it all.
+/// The deadlines of a call, including the task that it became. Each change of the task restarts the time-out, as progress does;
+/// while the server waits for an answer of this side, the time-out is paused. `max_total` bounds the whole.
 #[derive(Debug)]
 pub(super) struct Clock {
     timeout: Duration,
     max_total: Duration,
     latest: Instant,
-    /// When the time-out is over. `None` while it stands still.
+    /// When the time-out expires. `None` while it is paused.
     until: Mutex<Option<Instant>>,
     changed: Notify,
 }
@@ -85,19 +85,19 @@ impl Clock {
         }
     }
 
-    /// Starts the time-out anew.
+    /// Restarts the time-out.
     pub(super) fn restart(&self) {
         *self.until.lock() = Some(after(Instant::now(), self.timeout));
         self.changed.notify_one();
     }
 
-    /// Stops the time-out until it is started anew.
+    /// Pauses the time-out until it is restarted.
     pub(super) fn pause(&self) {
         *self.until.lock() = None;
         self.changed.notify_one();
     }
 
-    /// Waits until the time is over. Cancel safe.
+    /// Waits until a deadline expires, and returns the error for it. Cancel safe.
     pub(super) async fn is_over(&self) -> Error {
         loop {
             let until = *self.until.lock();

@@ -1,4 +1,4 @@
-//! [`Push`], the subscription to a task: a server that has it tells of changes, and need not be asked.
+//! [`Push`], the subscription to a task: a server that supports it sends the changes, and need not be polled often.
 
 use std::{future::pending, time::Duration};
 
@@ -20,25 +20,25 @@ use crate::{
     session::task::{BoxFuture, after},
 };
 
-/// The subscription to a task, and how far it has come.
+/// The subscription to a task, and its state.
 pub(super) enum Push {
-    /// There is none, or none any more.
+    /// There is no subscription, or it has ended.
     None,
-    /// The server has not acknowledged it yet.
+    /// The server has not acknowledged the subscription yet.
     Opening(BoxFuture<Result<Subscription>>),
     Open(Subscription),
 }
 
 /// The end of a pause.
 pub(super) enum Woken {
-    /// It is time to ask.
+    /// The next poll is due.
     Due,
-    /// The server has told of the task.
+    /// The server has sent the state of the task.
     Told(Box<TaskState>),
 }
 
 impl Push {
-    /// Asks for a subscription to a task.
+    /// Requests a subscription to a task.
     pub(super) fn open(exchange: &Exchange) -> Self {
         let ids = json!([&*exchange.id]);
         let filter = SubscriptionFilter::default().with_other(LISTEN_KEY, ids);
@@ -46,8 +46,8 @@ impl Push {
         Self::Opening(Box::pin(listen.into_future()))
     }
 
-    /// Pauses before the task is asked for again. Where the server tells of changes this takes as long as it may, and where the
-    /// subscription begins anew it is over: changes may have been missed.
+    /// Pauses before the next poll of the task. While the subscription is open, the pause is [`LONGEST`]. The pause ends early when
+    /// the server sends the state, and when the subscription opens or is resumed, because changes may have been missed.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -68,7 +68,7 @@ impl Push {
         }
     }
 
-    /// The next thing that the subscription tells. `None` where that is nothing, and where it has ended.
+    /// The next wake-up by the subscription. `None` if an event wakes nothing, and if the subscription has ended.
     async fn next(&mut self, id: &str) -> Option<Woken> {
         match self {
             Self::None => pending().await,

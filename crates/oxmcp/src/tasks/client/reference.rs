@@ -1,4 +1,4 @@
-//! [`TaskReference`], by which a task is found again from another session or another process.
+//! [`TaskReference`], by which a task is resumed from another session or another process.
 
 use std::fmt;
 
@@ -13,19 +13,18 @@ use crate::{
     error::{Error, Result},
 };
 
-/// What a task is found again by, from another session or another process: see
-/// [`TaskHandle::reference`](super::TaskHandle::reference) and
-/// [`ResumeTask::resume_task`](super::ResumeTask::resume_task).
+/// A reference by which a task is resumed from another session or another process: see
+/// [`TaskHandle::reference`](super::TaskHandle::reference) and [`ResumeTask::resume_task`](super::ResumeTask::resume_task).
 ///
-/// It is made to be stored, by serde. Beside the id of the task it holds no secret; who has the id may be able to read the task, so
-/// keep it like one. `Debug` does not show it.
+/// It can be stored, by serde. Apart from the id of the task it contains no secret. A holder of the id may be able to read the
+/// task, so store the reference like a secret. `Debug` does not show the id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskReference {
     task_id: String,
     tool: String,
     revision: Revision,
-    /// A digest of the name of the server, which for a command has its arguments.
+    /// A digest of the name of the server; the name of a command includes its arguments.
     endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<String>,
@@ -48,25 +47,25 @@ impl TaskReference {
         &self.task_id
     }
 
-    /// The tool that was called.
+    /// The name of the tool that was called.
     #[must_use]
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The revision in which the task was made: it is found in sessions whose revision has the same kind of tasks.
+    /// The revision in which the task was created. The task can be resumed in sessions whose revision has the same kind of tasks.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The name of the server, as it says itself, if it did.
+    /// The name of the server as stated by the server itself, if it stated one.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
     }
 
-    /// Whether the task can be found in a session.
+    /// Checks that the task can be resumed in a session. Returns the design of tasks that the session has.
     pub(super) fn check(&self, session: &ClientSession) -> Result<Era> {
         let era = Era::of(session);
         if self.endpoint != endpoint(session) {
@@ -88,7 +87,7 @@ impl TaskReference {
     }
 }
 
-/// A digest of the server's name, by which its sessions know each other.
+/// A digest of the server's name, by which sessions with the same server are recognized.
 fn endpoint(session: &ClientSession) -> String {
     let digest = Sha256::digest(session.state().server_name.as_bytes());
     BASE64_URL_SAFE_NO_PAD.encode(digest)

@@ -1,4 +1,4 @@
-//! The beginning of a call, up to the answer that says whether it has become a task.
+//! The beginning of a call, up to the answer that tells whether it has become a task.
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -25,7 +25,7 @@ use crate::{
 pub(super) enum Started {
     /// The server has answered at once.
     Answered(CallAnswer),
-    /// It has made a task of the call.
+    /// The server has created a task for the call.
     Task(Exchange, Box<TaskState>),
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn start(
     }
 }
 
-/// Makes the request, and again with what the server asks for.
+/// Makes the request, and repeats it with the input that the server asks for.
 async fn answer(request: &mut CallRequest, is_manual: bool) -> Result<CallAnswer> {
     match request.send().await? {
         CallAnswer::InputRequired(input) if !is_manual => {
@@ -74,7 +74,7 @@ async fn answer(request: &mut CallRequest, is_manual: bool) -> Result<CallAnswer
     }
 }
 
-/// The task of a modern server.
+/// The task that a modern server has created.
 fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Started> {
     session.has_method(GetTask::NAME).map_err(|error| {
         Error::decode(format!(
@@ -88,8 +88,8 @@ fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Starte
     Ok(Started::Task(exchange, state.into()))
 }
 
-/// Whether a tool of a server of 2025-11-25 is called as a task. Where it was not listed, it is only looked for if a task is
-/// wanted.
+/// Whether the call of a tool of a 2025-11-25 server is to run as a task. If the tool was not listed yet, the tools are listed only
+/// if a task is wanted.
 async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) -> Result<bool> {
     let supports = &session.state().task_support;
     let Some(tool) = tool_name(params) else {
@@ -105,7 +105,7 @@ async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) 
     })
 }
 
-/// Whether a call was refused, perhaps since its tool runs as a task only. The first SDK for TypeScript says so by a result.
+/// Whether a call was refused, perhaps because its tool runs only as a task. The first SDK for TypeScript reports that in a result.
 fn is_refused(answered: &Result<CallAnswer>) -> bool {
     match answered {
         Ok(CallAnswer::Complete(result)) => {
@@ -117,7 +117,7 @@ fn is_refused(answered: &Result<CallAnswer>) -> bool {
     }
 }
 
-/// Whether a tool runs as a task only, which was not known when it was called. Where that cannot be found out, the refusal stands.
+/// Whether a tool runs only as a task, which was unknown when it was called. If the tools cannot be listed, the refusal stands.
 async fn is_required(session: &ClientSession, params: &[u8]) -> bool {
     let supports = &session.state().task_support;
     if supports.is_listed() || list_tools(session).await.is_err() {
@@ -128,7 +128,7 @@ async fn is_required(session: &ClientSession, params: &[u8]) -> bool {
     support == Some(TaskSupport::Required)
 }
 
-/// Lists the tools, from which the session learns.
+/// Lists the tools, so that the session learns which of them support tasks.
 async fn list_tools(session: &ClientSession) -> Result<()> {
     let mut tools = session.tools().cache(CacheMode::Refresh);
     while let Some(tool) = tools.next().await {
@@ -138,15 +138,15 @@ async fn list_tools(session: &ClientSession) -> Result<()> {
     Ok(())
 }
 
-/// Whether an object has the member `task`: the params that ask for one, and the result that is one.
+/// Whether an object has the member `task`, as the params that ask for a task and the result that contains one do.
 fn has_task(object: &[u8]) -> bool {
     let text = str::from_utf8(object).map(Text::checked);
     text.is_ok_and(|text| text.members().any(|(name, _)| name.is_str("task")))
 }
 
-/// Asks for a task: for how long it is kept is left to the server.
+/// Adds the request for a task to the params. The server chooses how long it keeps the task.
 fn add_task(params: &mut Vec<u8>) {
-    // The params of a tool have its name, so that there is a member before this one.
+    // The params of a tool call contain the tool's name, so there is a member before this one.
     if params.pop_if(|last| *last == b'}').is_some() {
         params.extend_from_slice(br#","task":{}}"#);
     }

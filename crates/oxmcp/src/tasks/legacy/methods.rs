@@ -26,7 +26,7 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The tasks of one page of a list.
+/// The maximum number of tasks in one page of a list.
 const PAGE: usize = 100;
 
 /// Adds the methods to an extension that has the tasks.
@@ -44,7 +44,7 @@ async fn get(cx: RequestContext, params: TaskParams) -> Result<Task> {
     Ok(shown(&found.task))
 }
 
-/// Answers what the call would have been answered, once that is there. Until then its client is asked what the task asks.
+/// Answers with the outcome of the call, once the task is over. Until then, the client is asked the task's questions.
 /// See [results](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#retrieving-task-results).
 async fn result(cx: RequestContext, params: TaskParams) -> Result<TaskPayload> {
     let tasks = Tasks::of(&cx)?;
@@ -81,8 +81,9 @@ fn outcome(task: &TaskRecord) -> Result<TaskPayload> {
     }
 }
 
-/// The questions of a task that its client is being asked by one request. Those that the client has left unanswered are asked again
-/// by the next one; so are all by a second one at the same time, since nobody knows which of them the client still reads.
+/// The questions of a task that one request sends to the client. The next request repeats those that the client has left
+/// unanswered. A second concurrent request repeats all of them, because the server cannot know which of the two the client still
+/// reads.
 #[derive(Default)]
 struct Asking {
     by_key: HashMap<String, AbortHandle>,
@@ -93,7 +94,7 @@ struct Asking {
 type Answered = (String, Result<Box<RawValue>, ErrorObject>);
 
 impl Asking {
-    /// Asks what was not asked yet, and takes back what the task does not ask any more.
+    /// Sends the questions that were not sent yet, and aborts those that the task does not ask any more.
     fn follow(&mut self, cx: &RequestContext, task: &TaskRecord) {
         self.by_key.retain(|key, asking| {
             let is_open = task.questions.contains_key(key);
@@ -111,7 +112,7 @@ impl Asking {
         }
     }
 
-    /// The next answer. Waits for ever where nothing is asked.
+    /// The next answer. Waits for ever if no question is open.
     async fn next(&mut self) -> Option<Answered> {
         loop {
             match self.running.join_next().await {
@@ -123,14 +124,15 @@ impl Asking {
     }
 }
 
-/// Asks the client. `None` where no answer came, of the client or of what is wrong with its answer.
+/// Sends a question to the client. Returns `None` if there is neither an answer, nor an error of the client, nor a malformed
+/// answer.
 async fn ask(
     cx: RequestContext,
     id: String,
     key: String,
     question: Box<RawValue>,
 ) -> Option<Answered> {
-    // A question was written as JSON.
+    // The question was serialized from an `InputRequest`.
     let question: InputRequest = serde_json::from_str(question.get()).ok()?;
     match ask_for_task(&cx, &id, &key, &question).await {
         Ok(answer) => Some((key, Ok(answer))),
@@ -165,7 +167,7 @@ async fn cancel(cx: RequestContext, params: TaskParams) -> Result<Task> {
 /// See [listing](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#listing-tasks).
 async fn list(cx: RequestContext, params: PaginatedParams) -> Result<ListTasksResult> {
     let Some(owner) = cx.principal() else {
-        // It was not declared: nobody in particular would see the tasks of everybody.
+        // The method was not declared: without principals, every caller would see the tasks of all others.
         return Err(Error::method_not_found(ListTasks::NAME));
     };
     let after = params.cursor.as_ref().map(Cursor::as_str);

@@ -1,11 +1,11 @@
-//! Tasks of the protocol itself, as 2025-11-25 has them: the client asks for them, and they are shown otherwise.
+//! Tasks as a part of the protocol, in 2025-11-25: the client asks for them, and their wire format differs.
 //! See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
 //!
-//! What is kept of a task is the same for both eras; this room is the other way to it.
+//! The record of a task is the same for both eras; this module is the second interface to it.
 
 // | `methods` | `tasks/get`, `tasks/result`, `tasks/cancel`, `tasks/list` |
-// | `session` | what the session that made a task is told of it unasked: its progress and its status |
-// | `view` | a task as this revision shows it |
+// | `session` | the notifications of progress and status to the session that created a task |
+// | `view` | a task in the wire format of this revision |
 
 mod methods;
 mod session;

@@ -1,4 +1,4 @@
-//! Session that has made a task in 2025-11-25, which is told of its progress and its status unasked.
+//! Session that has created a task in 2025-11-25, and receives notifications of its progress and status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,18 +21,18 @@ use crate::{
     sync::Mutex,
 };
 
-/// How long a message waits for room. A client that reads nothing is told nothing: it learns all by asking.
+/// How long a notification waits for room. A client that reads nothing gets no notifications: it learns everything by polling.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The session that has made a task. Over HTTP it is told on the stream that it gets for what belongs to no request.
+/// The session that has created a task. Over HTTP, it is notified on its stream for messages that belong to no request.
 pub(in crate::tasks) struct TaskSession {
     connection: Arc<Connection>,
-    /// The token of the call, which is good for as long as its task runs.
+    /// The progress token of the call, which is valid for as long as its task runs.
     progress_token: Option<ProgressToken>,
     told: Mutex<Told>,
 }
 
-/// What the session knows.
+/// The status and the progress of which the session was notified last.
 struct Told {
     status: TaskStatus,
     done: f64,
@@ -51,7 +51,7 @@ impl TaskSession {
         }
     }
 
-    /// Tells of progress, if the call asked for it. It must increase.
+    /// Notifies the session of progress, if the call asked for it. Progress that does not increase is left out.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications).
     pub(in crate::tasks) async fn report(&self, id: &str, report: DetachedProgress) {
         let Some(token) = &self.progress_token else {
@@ -74,7 +74,7 @@ impl TaskSession {
         self.notify(Progress::NAME, params).await;
     }
 
-    /// Tells of the status, where it is another one.
+    /// Notifies the session of the status, if it has changed.
     /// See [task status](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-status-notification).
     pub(in crate::tasks) async fn tell(&self, task: &TaskRecord) {
         let shown = shown(task);
@@ -87,7 +87,7 @@ impl TaskSession {
 
     async fn notify(&self, method: &'static str, params: impl Serialize) {
         let sent = self.connection.notify(method, params);
-        // A session that has ended hears nothing.
+        // A session that has ended gets no notification.
         let _ = timeout(PATIENCE, sent).await;
     }
 }

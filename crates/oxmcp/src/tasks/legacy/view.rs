@@ -19,12 +19,12 @@ pub(in crate::tasks) fn has_tasks(revision: Revision) -> bool {
     method::is_in(method::REQUESTS_TO_SERVER, GetTask::NAME, revision)
 }
 
-/// What a call is answered with that became a task.
+/// The answer to a call that became a task.
 pub(in crate::tasks) fn created(task: &TaskRecord) -> CreateTaskResult {
     CreateTaskResult::from(shown(task))
 }
 
-/// A task. Where its tool has failed it has failed here, while later revisions call it completed.
+/// A task in the format of 2025-11-25. If its tool has failed, the task has failed here, while later revisions call it completed.
 pub(super) fn shown(task: &TaskRecord) -> Task {
     let mut shown = Task::new(task.id.as_str(), iso_8601(task.created_ms));
     shown.last_updated_at = iso_8601(task.updated_ms);
@@ -39,7 +39,7 @@ pub(super) fn shown(task: &TaskRecord) -> Task {
     shown
 }
 
-/// The `_meta` that says which task a message belongs to.
+/// The `_meta` with the task that a message belongs to.
 pub(super) fn related(id: &str) -> Meta {
     Meta::from_iter([(Meta::RELATED_TASK, json!({"taskId": id}))])
 }
@@ -47,7 +47,7 @@ pub(super) fn related(id: &str) -> Meta {
 /// The result of a call, with the task that it belongs to.
 ///
 /// # Errors
-/// Where it is no object, which nothing makes.
+/// If the result is not an object, which no code produces.
 pub(super) fn payload(id: &str, result: &RawValue) -> Result<TaskPayload> {
     const META: &str = "_meta";
     let unfit = |error| Error::internal(format!("the result of a task cannot be read: {error}"));

@@ -1,5 +1,5 @@
-//! Journal of a task: what its handler has asked and done, in order, and a run of the handler that is held against it. Nothing here
-//! does I/O.
+//! Journal of a task: the questions and steps of its handler, in order, and the comparison of a run of the handler with it. Nothing
+//! here performs I/O.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::{
     server::{Fact, Known},
 };
 
-/// What a handler has asked and done, in order.
+/// The questions and steps of a handler, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Journal(Vec<Entry>);
@@ -17,13 +17,13 @@ pub(super) struct Journal(Vec<Entry>);
 /// A question or a step of a handler.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tasks) struct Entry {
-    /// Its place among the others.
+    /// The position among the other entries.
     #[serde(rename = "n")]
     number: usize,
-    /// The handler's own.
+    /// The key that the handler uses.
     #[serde(rename = "k")]
     key: String,
-    /// Whether it began while another one was open: then it may come before or after its neighbours.
+    /// Whether it began while another entry was open: then another run may reach it before or after its neighbours.
     #[serde(rename = "o", default)]
     overlaps: bool,
     #[serde(rename = "s")]
@@ -34,13 +34,14 @@ pub(in crate::tasks) struct Entry {
 enum State {
     /// A step has begun.
     Begun { is_idempotent: bool },
-    /// A step has this result.
+    /// A step has ended with this result.
     Done(Box<RawValue>),
-    /// A step has failed, and may be tried again.
+    /// A step has failed, and may be retried.
     Failed,
-    /// A question of this digest is asked under this key of the task, if it was not taken back. The answer is kept by that key.
+    /// A question with this digest was asked under this key of the task, or was withdrawn if there is no key. The answer is stored
+    /// under that key.
     Asked(String, Option<String>),
-    /// A question of this digest was answered before there was a task.
+    /// A question with this digest was answered before there was a task.
     Answered(String, Box<RawValue>),
 }
 
@@ -61,7 +62,7 @@ impl Journal {
         Self(entries.collect())
     }
 
-    /// Takes an entry, in place of an earlier state of it.
+    /// Adds an entry, or replaces an earlier state of it.
     pub(super) fn note(&mut self, entry: Entry) {
         match self.0.binary_search_by_key(&entry.number, |it| it.number) {
             Ok(index) => {
@@ -73,9 +74,9 @@ impl Journal {
         }
     }
 
-    /// How many bytes it keeps, roughly.
+    /// The approximate size, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        /// What is around the texts.
+        /// The size of an entry without its texts.
         const EACH: usize = 48;
         let of_state = |state: &State| match state {
             State::Begun { .. } | State::Failed => 0,
@@ -90,7 +91,7 @@ impl Journal {
     }
 
     /// # Errors
-    /// Where a step has begun of which nobody knows whether it was done.
+    /// If a step that is not idempotent has begun, and it is unknown whether it was done.
     pub(super) fn check(&self) -> Result<()> {
         let unknown =
             |it: &&Entry| matches!(it.state, State::Begun { is_idempotent } if !is_idempotent);
@@ -106,7 +107,7 @@ impl Entry {
         !matches!(self.state, State::Asked(..) | State::Answered(..))
     }
 
-    /// The same, of a question that is asked under this key of the task, or of none any more.
+    /// The entry of the question with another key of the task, or with none if the question was withdrawn.
     pub(in crate::tasks) fn asked_as(&self, wire: Option<String>) -> Self {
         let mut entry = self.clone();
         if let State::Asked(_, key) = &mut entry.state {
@@ -129,40 +130,40 @@ fn differs(how: &str) -> Error {
     ))
 }
 
-/// A run of a handler, held against what the journal has of it.
+/// A run of a handler, which is compared with the journal.
 pub(in crate::tasks) struct Run(Vec<Place>);
 
 struct Place {
     entry: Entry,
-    /// Whether this run has come to it.
+    /// Whether this run has reached the entry.
     is_reached: bool,
-    /// Whether it began in this run and has not ended.
+    /// Whether the entry began in this run and has not ended.
     is_open: bool,
 }
 
-/// What a step comes to that a run reaches.
+/// The treatment of a step that a run reaches.
 pub(in crate::tasks) enum Step {
     Done(Box<RawValue>),
-    /// It is to run, once this is stored.
+    /// The step is to run, once this entry is stored.
     Begins(Entry),
 }
 
 /// A question that a run reaches.
 pub(in crate::tasks) struct Question {
     pub(in crate::tasks) entry: Entry,
-    /// The answer of before there was a task.
+    /// The answer, if the question was answered before there was a task.
     pub(in crate::tasks) answer: Option<Box<RawValue>>,
-    /// The key under which the task has asked it.
+    /// The key under which the task has asked the question, if it has.
     pub(in crate::tasks) wire: Option<String>,
 }
 
 impl Run {
-    /// The run that has made the journal.
+    /// The run that has created the journal.
     pub(super) fn first(journal: &Journal) -> Self {
         Self::of(journal, true)
     }
 
-    /// Another run.
+    /// A later run, which has not reached any entry yet.
     pub(super) fn again(journal: &Journal) -> Self {
         Self::of(journal, false)
     }
@@ -176,10 +177,10 @@ impl Run {
         Self(places.collect())
     }
 
-    /// The run has come to a step.
+    /// Notes that the run has reached a step.
     ///
     /// # Errors
-    /// Where another run has not come to it there, and where nobody knows whether it was done.
+    /// If an earlier run has not reached the step at this position, and if it is unknown whether the step was done.
     pub(in crate::tasks) fn step(&mut self, key: &str, is_idempotent: bool) -> Result<Step> {
         let place = self.reach(key, None)?;
         match &place.entry.state {
@@ -194,8 +195,8 @@ impl Run {
         Ok(Step::Begins(place.entry.clone()))
     }
 
-    /// What is to be stored of a step that has ended: with a result, or with a failure. It counts as open until that is
-    /// [set](Self::set).
+    /// The entry to be stored for a step that has ended, with a result or with a failure. The step counts as open until the entry
+    /// is [set](Self::set).
     pub(in crate::tasks) fn step_ended(
         &self,
         key: &str,
@@ -208,10 +209,10 @@ impl Run {
         Some(entry)
     }
 
-    /// The run has come to a question.
+    /// Notes that the run has reached a question.
     ///
     /// # Errors
-    /// Where another run has not come to it there.
+    /// If an earlier run has not reached the question at this position.
     pub(in crate::tasks) fn question(&mut self, key: &str, digest: &str) -> Result<Question> {
         let place = self.reach(key, Some(digest))?;
         let (answer, wire) = match &place.entry.state {
@@ -227,7 +228,7 @@ impl Run {
         })
     }
 
-    /// A question or a step is in another state.
+    /// Sets the state of a question or a step.
     pub(in crate::tasks) fn set(&mut self, entry: &Entry, is_open: bool) {
         let place = self.0.get_mut(entry.number);
         if let Some(place) = place {
@@ -236,7 +237,7 @@ impl Run {
         }
     }
 
-    /// Whether a step is running that must not be cut off.
+    /// Whether a step is running that must not be interrupted.
     pub(in crate::tasks) fn is_in_step(&self) -> bool {
         self.0.iter().any(|it| {
             let must_end =
@@ -245,7 +246,7 @@ impl Run {
         })
     }
 
-    /// Takes in what the handler has done while its task was made. Returns what is to be stored.
+    /// Adds the questions and steps from the time in which the task was created. Returns the entries to be stored.
     pub(in crate::tasks) fn absorb(&mut self, known: Vec<Known>) -> Vec<Entry> {
         let mut late = Vec::new();
         for entry in Journal::of(known).0 {
@@ -279,7 +280,7 @@ impl Run {
     }
 
     /// # Errors
-    /// Where another run has done or asked what this one has not come to, though it has ended.
+    /// If this run has ended without a question or a step of an earlier run.
     pub(in crate::tasks) fn check_whole(&self) -> Result<()> {
         let is_missed = |it: &&Place| {
             let may_be_missed = matches!(
@@ -297,7 +298,7 @@ impl Run {
         }
     }
 
-    /// The place that the run has come to, with the digest of a question, and without one of a step.
+    /// The place that the run has reached. `digest` is the digest of a question, and `None` for a step.
     fn reach(&mut self, key: &str, digest: Option<&str>) -> Result<&mut Place> {
         let index = match self.expected(key, digest)? {
             Some(index) => index,
@@ -309,7 +310,7 @@ impl Run {
         Ok(place)
     }
 
-    /// The place of the journal that fits. `None` where there is none and none was expected.
+    /// The place of the journal that matches. `None` if no place matches and none was expected.
     fn expected(&self, key: &str, digest: Option<&str>) -> Result<Option<usize>> {
         let is_same = |it: &Place| it.entry.key == key && it.entry.is_step() == digest.is_none();
         let group = self.group();
@@ -327,7 +328,7 @@ impl Run {
                 _ => Ok(Some(index)),
             };
         }
-        // A step that is tried again, or a question that was taken back.
+        // A step that is retried, or a question that was withdrawn.
         let again = self.0.iter().position(|it| {
             let is_again = match &it.entry.state {
                 State::Begun { .. } | State::Failed => true,
@@ -350,8 +351,9 @@ impl Run {
         }
     }
 
-    /// The places that may be reached next: the first that was not, where that stands alone. Where it overlaps with others, what follows
-    /// them may follow but one of them, and come before the rest.
+    /// The places that may be reached next: only the first unreached one, if it does not overlap with others. If it does, all
+    /// places from there on, because an entry that follows the overlapping ones may depend on only one of them, and come before the
+    /// rest.
     fn group(&self) -> std::ops::Range<usize> {
         let places = &self.0;
         let Some(first) = places.iter().position(|it| !it.is_reached) else {

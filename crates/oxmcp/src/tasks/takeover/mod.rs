@@ -1,9 +1,9 @@
-//! Takeover: a task whose process has ended goes on in another one, which runs its handler again from the top. What that has
-//! learned and done before comes from the journal that is stored with the task.
+//! Takeover: a task whose process has ended continues in another process, which runs its handler again from the top. The answers
+//! and the results of steps from before come from the journal that is stored with the task.
 
-// | `journal` | what a handler has asked and done, in order, and another run of it |
-// | `replay` | the call and the journal as they are stored |
-// | `orphans` | finding the tasks of processes that ended, and going on with them |
+// | `journal` | the questions and steps of a handler, in order, and another run of it |
+// | `replay` | the stored call and journal |
+// | `orphans` | finding the tasks of processes that ended, and continuing them |
 
 mod journal;
 mod orphans;

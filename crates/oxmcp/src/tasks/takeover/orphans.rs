@@ -1,4 +1,4 @@
-//! Orphans: tasks whose process has ended, which another process that has their store takes over.
+//! Orphans: tasks whose process has ended, and their takeover by another process with the same store.
 
 use std::{
     sync::{Arc, Weak, atomic::Ordering},
@@ -22,17 +22,17 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The orphans of one round, the pause after a round, and after one that may have left some.
+/// The maximum number of orphans in one round, the pause after a round, and the pause after a round that may have left some.
 const ROUND: usize = 100;
 const PAUSE: Duration = Duration::from_secs(5);
 const SHORT_PAUSE: Duration = Duration::from_secs(1);
 
 impl Tasks {
-    /// The tasks of the server that a request came to. The search for orphans begins with it where it has not begun before: the tasks
-    /// of a memory are orphans only if this process has stalled.
+    /// The tasks of the server that a request came to. Begins the search for orphans, unless it has begun before: tasks in memory
+    /// are orphans only if this process has stalled.
     ///
     /// # Errors
-    /// Where the server does not have the extension.
+    /// If the server does not have the extension.
     pub(in crate::tasks) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
         let missing = || Error::misuse(format!("the server does not have the extension {ID}"));
         let tasks = cx.extension_state(ID).ok_or_else(missing)?;
@@ -40,7 +40,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Keeps the tasks of a server in this store from now on, where they are kept in memory, and looks for orphans there.
+    /// Keeps the tasks of a server in this store from now on, if they are kept in memory, and searches for orphans there.
     #[cfg(feature = "http-server")]
     pub(crate) fn share(server: &Server, store: &Arc<dyn AnyTaskStore>) {
         let tasks: Option<Arc<Self>> = server.extension_state(ID);
@@ -50,7 +50,8 @@ impl Tasks {
     }
 }
 
-/// Begins to look for orphans where a server begins to serve, if its store may have some: nobody need ask for a task before.
+/// Begins the search for orphans when a server begins to serve, if its store may contain some: no request for a task is needed
+/// first.
 pub(in crate::tasks) fn look_for_orphans(server: &Server) {
     let tasks: Option<Arc<Tasks>> = server.extension_state(ID);
     if let Some(tasks) = tasks.filter(|it| it.may_have_orphans()) {
@@ -58,10 +59,10 @@ pub(in crate::tasks) fn look_for_orphans(server: &Server) {
     }
 }
 
-/// Begins to look for orphans, unless this was begun before. It ends with the server.
+/// Begins the search for orphans, unless it has begun before or tasks are being handed over. It ends with the server.
 fn begin(tasks: &Arc<Tasks>, server: &Server) {
     let local = &tasks.local;
-    // Each request asks, and nearly always they are looked for.
+    // Each request calls this, and nearly always the search has begun before.
     if local.is_sweeping.load(Ordering::Relaxed) || local.closing.is_cancelled() {
         return;
     }
@@ -71,7 +72,7 @@ fn begin(tasks: &Arc<Tasks>, server: &Server) {
     }
 }
 
-/// Says while it is there that orphans are looked for. A runtime that ends drops it, and the next request begins anew.
+/// Marks the search for orphans as running. A runtime that ends drops it, and the next request begins the search anew.
 struct Sweeping(Arc<Local>);
 
 impl Drop for Sweeping {
@@ -106,7 +107,7 @@ async fn sweep(tasks: Weak<Tasks>, server: WeakServer, _sweeping: Sweeping) {
 async fn round(tasks: &Arc<Tasks>, server: &Server) -> Result<usize> {
     let orphans = tasks.orphans(ROUND).await?;
     for id in &orphans {
-        // One that cannot be taken over does not keep the others from it.
+        // An orphan that cannot be taken over does not prevent the takeover of the others.
         if let Err(error) = take_over(tasks, server, id).await {
             warn(&error);
         }
@@ -114,8 +115,8 @@ async fn round(tasks: &Arc<Tasks>, server: &Server) -> Result<usize> {
     Ok(orphans.len())
 }
 
-/// Takes an orphan over, or ends it. Of several processes that find it, one gets it; should that die as well, the task is an orphan
-/// again.
+/// Takes an orphan over, or ends it. If several processes find it, one of them claims it; if that one dies as well, the task is an
+/// orphan again.
 async fn take_over(tasks: &Arc<Tasks>, server: &Server, id: &str) -> Result<()> {
     let Some(epoch) = tasks.claim(id).await? else {
         return Ok(());

@@ -8,21 +8,22 @@ use crate::{
     server::{Known, StoredCall},
 };
 
-/// How often a task is taken over of a process that ended. What ends more processes would end them all.
+/// How often a task is taken over from a process that ended. A task that ends more processes would end them all.
 const MAX_TAKEOVERS: u32 = 3;
-/// The bytes of what is stored for a replay, of one task. A task that has more is not run again.
+/// The maximum number of bytes that are stored for the replay of one task. A task that has more is not run again.
 pub(in crate::tasks) const MAX_BYTES: usize = 256 << 10;
 
-/// What a task needs to go on in another process: the call that it was made of, and what its handler has asked and done.
+/// The data that a task needs to continue in another process: the call that became the task, and the questions and steps of its
+/// handler.
 ///
-/// Arguments, answers and what steps came to can be secrets.
+/// Arguments, answers and results of steps can be secrets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskReplay {
     call: StoredCall,
     journal: Journal,
-    /// How often it was taken over of a process that ended.
+    /// How often the task was taken over from a process that ended.
     takeovers: u32,
-    /// Whether its process has handed it over.
+    /// Whether the process of the task has handed it over.
     is_handed_over: bool,
 }
 
@@ -40,7 +41,7 @@ impl TaskReplay {
         &self.call
     }
 
-    /// How many bytes it keeps, roughly.
+    /// The approximate size, in bytes.
     pub(in crate::tasks) fn bytes(&self) -> usize {
         self.call.bytes() + self.journal.bytes()
     }
@@ -49,25 +50,25 @@ impl TaskReplay {
         self.journal.note(entry);
     }
 
-    /// The run that makes the journal.
+    /// The run that creates the journal.
     pub(in crate::tasks) fn first_run(&self) -> Run {
         Run::first(&self.journal)
     }
 
-    /// Another run.
+    /// A later run of the handler.
     pub(in crate::tasks) fn next_run(&self) -> Run {
         Run::again(&self.journal)
     }
 
-    /// Its process hands it over.
+    /// Marks the task as handed over by its process.
     pub(in crate::tasks) fn hand_over(&mut self) {
         self.is_handed_over = true;
     }
 
-    /// Another process takes it over.
+    /// Records that another process takes the task over.
     ///
     /// # Errors
-    /// Where it cannot go on.
+    /// If the task cannot continue.
     pub(in crate::tasks) fn take_over(&mut self) -> Result<()> {
         self.journal.check()?;
         if self.is_handed_over {

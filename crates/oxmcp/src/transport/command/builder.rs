@@ -21,14 +21,14 @@ use crate::{
     },
 };
 
-/// How long a server may be silent when it is started.
+/// The default time for which a server may be silent when it is started.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that the client starts as a process and speaks with over its standard input and output: the
 /// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
 /// Connecting starts the process; connecting again starts another one. No shell is involved: each argument reaches the
-/// program as it is. The environment is inherited, except for what is changed here.
+/// program as it is. The environment is inherited, except for the variables that are changed here.
 ///
 /// ```no_run
 /// use oxmcp::{Command, Limits, transport::Transport};
@@ -44,26 +44,27 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// # How the process ends
 /// Closing the connection closes the server's input, which tells a server to exit. One that is still there after
-/// [`exit_timeout`](Self::exit_timeout) gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix the process leads a
-/// process group of its own, and the signals go to the group, so that what the server has started (`npx` starts a
-/// shell that starts Node.js) ends with it. A connection that is dropped without being closed ends the process in the
-/// background, beginning with SIGTERM. On Windows there is one step: the process is terminated, and what it had started
-/// is not.
+/// [`exit_timeout`](Self::exit_timeout) gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix the
+/// process leads a process group of its own, and the signals go to the group, so that the processes that the server has
+/// started (`npx` starts a shell that starts Node.js) end with it. A connection that is dropped without being closed ends
+/// the process in the background, beginning with SIGTERM. On Windows there is one step: the process is terminated, and the
+/// processes that it had started are not.
 ///
 /// # What the server logs
-/// Its standard error becomes events of [`tracing`], which are lost where there is no subscriber; the last lines are kept for
-/// the error when it fails. [`stderr`](Self::stderr) sends it elsewhere: [`Stderr::inherit`] shows it on the standard error of this
-/// process, as programs for the terminal mostly want it, and [`Stderr::lines`] gives it to a function.
+/// The server's standard error becomes events of [`tracing`], which are lost if there is no subscriber; the last lines are
+/// kept for the error when the server fails. [`stderr`](Self::stderr) sends the output elsewhere: [`Stderr::inherit`] shows
+/// it on the standard error of this process, as terminal programs usually want it, and [`Stderr::lines`] passes it to a
+/// function.
 ///
 /// # When the server fails
-/// A program that cannot be started, one that exits before its first message, and one that is killed later give errors
-/// that say what happened: where the program was looked for, the exit status or the signal, the last lines of standard
-/// error, and the first line of standard output that was no message. Such lines are skipped: a log line on standard
-/// output does not end the session.
+/// A program that cannot be started, one that exits before its first message, and one that is killed later give errors that
+/// say what happened: where the program was looked for, the exit status or the signal, the last lines of standard error,
+/// and the first line of standard output that was not a message. Such lines are skipped: a log line on standard output does
+/// not end the session.
 ///
-/// In a session of 2026-07-28 or later nothing is lost with the process but the calls in flight, which fail with
-/// [`Error::is_closed`](crate::Error::is_closed): with the next call, or at once where something is watched, it is started anew, at
-/// most five times in five minutes. Sessions of earlier revisions end with their process;
+/// In a session of 2026-07-28 or later, only the calls in flight are lost with the process, and fail with
+/// [`Error::is_closed`](crate::Error::is_closed). The process is started anew with the next call, or at once if something
+/// is watched, at most five times in five minutes. Sessions of earlier revisions end with their process;
 /// [`ClientSession::reconnect`](crate::ClientSession::reconnect) starts it anew.
 ///
 /// # Windows
@@ -71,12 +72,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// `Command::new("npx.cmd")`. The standard library then runs them by `cmd.exe`, with arguments escaped, and refuses
 /// arguments that cannot be escaped safely.
 pub struct Command {
-    /// Shared with the connections, which start the server anew where it has ended.
+    /// The command, shared with the connections, which start the server anew if it has ended.
     command: Arc<Mutex<process::Command>>,
     stderr: Stderr,
     timeouts: ExitTimeouts,
     start_timeout: Duration,
-    /// Of the process that was started last.
+    /// The diagnostics of the process that was started last.
     diagnostics: Option<Arc<Diagnostics>>,
 }
 
@@ -125,45 +126,45 @@ impl Command {
         self
     }
 
-    /// Starts the server with an empty environment, and what is set from here on. Most programs need `PATH` and
-    /// `HOME`.
+    /// Starts the server with an empty environment, and the variables that are set from here on. Most programs need `PATH`
+    /// and `HOME`.
     #[must_use]
     pub fn env_clear(self) -> Self {
         self.command.lock().env_clear();
         self
     }
 
-    /// The working directory of the server.
+    /// Sets the working directory of the server.
     #[must_use]
     pub fn current_dir(self, directory: impl AsRef<Path>) -> Self {
         self.command.lock().current_dir(directory);
         self
     }
 
-    /// What becomes of the server's standard error. Default: [`Stderr::log`].
+    /// Sets the destination of the server's standard error. Default: [`Stderr::log`].
     #[must_use]
     pub fn stderr(mut self, stderr: Stderr) -> Self {
         self.stderr = stderr;
         self
     }
 
-    /// How long the server may be silent when it is started: until it answers for the first time, or writes a line to standard
-    /// error, from which on it is counted anew, for 5 minutes at most. Default: 60 s, since some are downloaded first, as those
-    /// that `npx` and `docker run` start.
+    /// Sets the time for which the server may be silent when it is started, until its first response. Each line that it
+    /// writes to standard error restarts the time, for 5 minutes at most. Default: 60 s, since some servers are downloaded
+    /// first, as those that `npx` and `docker run` start.
     #[must_use]
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
         self
     }
 
-    /// How long the server may take to exit by itself once its input is closed. Default: 3 s.
+    /// Sets the time that the server may take to exit by itself once its input is closed. Default: 3 s.
     #[must_use]
     pub fn exit_timeout(mut self, timeout: Duration) -> Self {
         self.timeouts.exit = timeout;
         self
     }
 
-    /// How long the server and what it has started may take from SIGTERM to their end. Default: 2 s.
+    /// Sets the time that the server and its processes may take from SIGTERM to their end. Default: 2 s.
     #[must_use]
     pub fn kill_timeout(mut self, timeout: Duration) -> Self {
         self.timeouts.kill = timeout;
@@ -191,7 +192,7 @@ impl Transport for Command {
         display(self.command.lock().as_std())
     }
 
-    /// Program, arguments and working directory.
+    /// The program, the arguments and the working directory.
     fn identity(&self) -> Option<String> {
         let command = self.command.lock();
         let command = command.as_std();
@@ -220,7 +221,8 @@ impl Transport for Command {
     }
 }
 
-/// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
+/// Takes over the program, the arguments, the environment and the working directory; the three standard streams are set on
+/// connecting.
 impl From<process::Command> for Command {
     fn from(command: process::Command) -> Self {
         Self {
@@ -233,14 +235,15 @@ impl From<process::Command> for Command {
     }
 }
 
-/// Takes program, arguments, environment and working directory over; the three standard streams are set on connecting.
+/// Takes over the program, the arguments, the environment and the working directory; the three standard streams are set on
+/// connecting.
 impl From<std::process::Command> for Command {
     fn from(command: std::process::Command) -> Self {
         Self::from(process::Command::from(command))
     }
 }
 
-/// Shows which environment variables are set, and not to what: that may be a secret.
+/// Shows the names of the environment variables that are set, but not their values, which may be secret.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = self.command.lock();

@@ -11,15 +11,15 @@ use tokio::time::Instant;
 
 use crate::sync::Mutex;
 
-/// How much of standard error is kept: what fits on a screen.
+/// The lines of standard error that are kept, with at most `TAIL_BYTES` in total: as much as fits on a screen.
 const TAIL_LINES: usize = 20;
 const TAIL_BYTES: usize = 8 << 10;
-/// How much of one line is kept, in bytes.
+/// The number of bytes of one line that are kept.
 const LINE_BYTES: usize = 1 << 10;
-/// How much of the line that was no message is kept, in bytes.
+/// The number of bytes that are kept of the line that was not a message.
 const NOISE_BYTES: usize = 200;
 
-/// What is known of a process besides its messages, within bounds.
+/// The bounded record of a process, besides its messages.
 #[derive(Debug)]
 pub(super) struct Diagnostics {
     name: String,
@@ -31,11 +31,11 @@ pub(super) struct Diagnostics {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the first message or the last line of standard error came.
+    /// The time at which the first message or the last line of standard error arrived.
     last_sign: Option<Instant>,
     tail: VecDeque<String>,
     tail_bytes: usize,
-    /// The first line of standard output that was no message.
+    /// The first line of standard output that was not a message.
     stray_line: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Diagnostics {
         }
     }
 
-    /// The server sent a message.
+    /// Records that the server sent a message.
     pub(super) fn saw_message(&self) {
         if !self.has_spoken() {
             self.spoke.store(true, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Diagnostics {
         self.spoke.load(Ordering::Relaxed)
     }
 
-    /// The server ended, and some of its input is still in the pipe.
+    /// Records that the server ended, and that some of its input is still in the pipe.
     pub(super) fn note_unread(&self) {
         self.left_unread.store(true, Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ impl Diagnostics {
         self.left_unread.load(Ordering::Relaxed)
     }
 
-    /// The server wrote something else to standard output.
+    /// Records a line of standard output that is not a message.
     pub(super) fn saw_noise(&self, line: &[u8]) {
         if self.seen.lock().stray_line.is_some() {
             return;
@@ -85,12 +85,12 @@ impl Diagnostics {
         self.seen.lock().stray_line = Some(stray_line);
     }
 
-    /// When the server was started, sent its first message, or last wrote a line to standard error.
+    /// The time at which the server was started, sent its first message, or last wrote a line to standard error.
     pub(super) fn last_sign(&self) -> Instant {
         self.seen.lock().last_sign.unwrap_or(self.started)
     }
 
-    /// The server wrote a line to standard error.
+    /// Records a line that the server wrote to standard error.
     pub(super) fn saw_stderr(&self, line: &str) {
         let line = cut(line, LINE_BYTES);
         let mut seen = self.seen.lock();
@@ -131,7 +131,7 @@ impl Diagnostics {
     }
 }
 
-/// The beginning of a text, at most so many bytes of it.
+/// The beginning of a text, at most `bytes` of it.
 fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -42,7 +42,7 @@ pub(super) fn connect(launcher: Launcher) -> Result<(CommandReader, CommandWrite
     Ok((reader, writer))
 }
 
-/// The output of a process that was started anew, on its way from the half that started it to the one that reads it.
+/// The output of a process that was started anew, handed over from the half that started it to the half that reads it.
 type NextOutput = Arc<Mutex<Option<(LineReader<ChildStdout>, Arc<Process>)>>>;
 
 /// Reads messages from a process that a [`Command`](super::Command) started.
@@ -50,7 +50,7 @@ type NextOutput = Arc<Mutex<Option<(LineReader<ChildStdout>, Arc<Process>)>>>;
 pub struct CommandReader {
     lines: LineReader<ChildStdout>,
     process: Arc<Process>,
-    /// Whether the process is at its end, and another may be there.
+    /// Whether the output has ended, and another process may have been started.
     ended: bool,
     next: NextOutput,
 }
@@ -65,7 +65,7 @@ pub struct CommandWriter {
 }
 
 impl CommandReader {
-    /// Whether a line is no log line between the messages.
+    /// Whether a line is a frame, and not a log line between the messages.
     fn is_frame(&self, found: &NextLine) -> bool {
         let NextLine::Line(line) = found else {
             return true;
@@ -80,14 +80,14 @@ impl CommandReader {
         false
     }
 
-    /// What is known of the process.
+    /// The diagnostics of the process.
     pub(super) fn diagnostics(&self) -> Arc<Diagnostics> {
         Arc::clone(&self.process.diagnostics)
     }
 }
 
 impl CommandWriter {
-    /// Whether there is something in the pipe that the process has not read.
+    /// Whether the pipe holds input that the process has not read.
     fn has_unread(&self) -> bool {
         #[cfg(unix)]
         let unread = self.lines.stream().map(rustix::io::ioctl_fionread);
@@ -106,7 +106,7 @@ impl ReadHalf for CommandReader {
             (self.lines, self.process, self.ended) = (lines, process, false);
         }
         loop {
-            // A read error says less than how the process ended.
+            // The exit of the process says more than a read error.
             let Some(found) = self.lines.find().await.unwrap_or(None) else {
                 self.ended = true;
                 return self.process.end_of_output().await.map(|()| None);

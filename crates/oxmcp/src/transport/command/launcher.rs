@@ -1,4 +1,4 @@
-//! The launcher of a server: what starts its process, for the first time and again.
+//! The launcher of a server, which starts its process, for the first time and again.
 
 use std::{process::Stdio, sync::Arc};
 
@@ -18,11 +18,11 @@ use crate::{
     },
 };
 
-/// A server of an application without a console must not open one.
+/// The flag for servers of applications without a console, which must not open one.
 #[cfg(windows)]
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
-/// A command, and how the process is to be treated that it starts.
+/// A command, and the settings of the process that it starts.
 #[derive(Debug)]
 pub(super) struct Launcher {
     pub(super) command: Arc<Mutex<process::Command>>,
@@ -43,7 +43,7 @@ impl Launcher {
     /// Starts the process.
     ///
     /// # Errors
-    /// Says why it cannot be started.
+    /// If the process cannot be started. The error says why.
     pub(super) fn launch(&self) -> Result<Launched> {
         let mut command = self.command.lock();
         command

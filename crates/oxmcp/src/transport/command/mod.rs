@@ -2,13 +2,13 @@
 //!
 //! | file | |
 //! |---|---|
-//! | `builder.rs` | [`Command`]: the program, its arguments, how long its end may take |
-//! | `launcher.rs` | starting it, and starting it anew |
+//! | `builder.rs` | [`Command`]: the program, its arguments, its timeouts |
+//! | `launcher.rs` | starting the process, and starting it anew |
 //! | `halves.rs` | reading and writing messages |
 //! | `process.rs` | the process, as both halves share it |
-//! | `supervisor.rs`, `process_group.rs` | its end |
-//! | `stderr.rs` | its log |
-//! | `diagnostics.rs`, `spawn_error.rs` | the errors when it fails, or cannot be started |
+//! | `supervisor.rs`, `process_group.rs` | the end of the process |
+//! | `stderr.rs` | the standard error of the process |
+//! | `diagnostics.rs`, `spawn_error.rs` | the errors of a process that fails, or cannot be started |
 
 mod builder;
 mod diagnostics;

@@ -24,9 +24,9 @@ use crate::{
     },
 };
 
-/// How long to wait for the exit of a server that has closed its output, to say why it did.
+/// The time to wait for the exit of a server that has closed its output, so that the error can say why it did.
 const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
-/// How long to wait for the rest of standard error of a server that has exited; its children may keep it open.
+/// The time to wait for the rest of standard error of a server that has exited; its children may keep it open.
 const STDERR_AFTER_EXIT: Duration = Duration::from_millis(300);
 
 /// The part of a process that both halves share. When the last of them is dropped, the process is ended.
@@ -34,11 +34,11 @@ const STDERR_AFTER_EXIT: Duration = Duration::from_millis(300);
 pub(super) struct Process {
     pub(super) diagnostics: Arc<Diagnostics>,
     state: watch::Receiver<ProcessState>,
-    /// Its sender is dropped at the end of standard error.
+    /// The end of standard error, at which the sender is dropped.
     stderr: watch::Receiver<()>,
     close: Mutex<Option<oneshot::Sender<()>>>,
     closing: AtomicBool,
-    /// When a half first found the connection at its end.
+    /// The time at which a half first found the end of the connection.
     ended: OnceLock<Instant>,
 }
 
@@ -69,10 +69,10 @@ impl Process {
         })
     }
 
-    /// The error of a server that has closed its output; none if that is how a session ends.
+    /// The error of a server that has closed its output. `Ok` if the session has ended normally.
     ///
     /// # Cancel safety
-    /// Cancel safe; the time that was waited counts.
+    /// Cancel safe; the time that has been waited counts.
     pub(super) async fn end_of_output(&self) -> Result<()> {
         if self.closing.load(Ordering::Acquire) {
             return Ok(());
@@ -97,11 +97,11 @@ impl Process {
         self.closing.store(true, Ordering::Release);
         let close = self.close.lock().take();
         if let Some(close) = close {
-            // It fails where the process has ended before.
+            // It fails if the process has ended before.
             let _ = close.send(());
         }
         let mut state = self.state.clone();
-        // It fails where the runtime shuts down, which has killed the process.
+        // It fails if the runtime shuts down, which has killed the process.
         let _ = state.wait_for(|state| state.over).await;
         let forced = state.borrow().forced;
         if forced {
@@ -115,7 +115,7 @@ impl Process {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Waits a moment for the exit, and for what the server had to say about it.
+    /// Waits a short time for the exit, and for the rest of standard error.
     async fn exit(&self) -> Option<ProcessState> {
         let deadline = *self.ended.get_or_init(Instant::now) + EXIT_AFTER_EOF;
         let mut state = self.state.clone();

@@ -1,8 +1,9 @@
-//! The process group of a server: the server and all that it has started, unless that moved to a group of its own.
+//! The process group of a server: the server and all processes that it has started, except those that moved to groups of
+//! their own.
 
 use tokio::process::Child;
 
-/// Ends the group with SIGKILL when it is dropped, unless it was [let go](Self::let_go).
+/// The group, which is ended with SIGKILL when it is dropped, unless it was [let go](Self::let_go).
 #[derive(Debug)]
 pub(super) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
 
@@ -22,8 +23,8 @@ impl ProcessGroup {
         self.signal(rustix::process::Signal::KILL);
     }
 
-    /// Whether nothing of the group runs any more. Ask only when its leader was reaped: this reaps the rest where it
-    /// has become ours, as it does for the first process of a container.
+    /// Whether no process of the group runs any more. Call it only when the leader was reaped: it also reaps the other
+    /// processes if they have become children of this process, as they do for the first process of a container.
     pub(super) fn is_gone(&self) -> bool {
         use rustix::process::{WaitOptions, test_kill_process_group, waitpgid};
 
@@ -32,21 +33,21 @@ impl ProcessGroup {
         test_kill_process_group(group).is_err() || only_zombies(group.as_raw_nonzero().get())
     }
 
-    /// The group is gone, and its number may soon be another's: leave that alone.
+    /// Lets the group go, which is gone: its number may soon belong to another group, which must not be signalled.
     pub(super) fn let_go(&mut self) {
         self.0 = None;
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(group) = self.0 {
-            // It fails where the group has just ended, which is what is wanted.
+            // It fails if the group has just ended, which is the purpose.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
 }
 
-/// Whether what is left of the group has ended and only waits to be reaped by the first process of the system. In
-/// containers that is often one that does not, and waiting for it would take for ever.
+/// Whether all remaining processes of the group have ended and only wait to be reaped by the first process of the system.
+/// In containers the first process often does not reap, and the wait would never end.
 #[cfg(target_os = "linux")]
 fn only_zombies(group: i32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {

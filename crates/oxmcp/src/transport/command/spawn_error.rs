@@ -1,4 +1,4 @@
-//! The error of a process that could not be started, in words that help.
+//! The error of a process that could not be started, with advice.
 
 use std::{
     env,
@@ -10,9 +10,9 @@ use std::{
 
 use crate::{error::Error, logged::cut};
 
-/// How much of a command line is shown, in characters.
+/// The number of characters of a command line that are shown.
 const SHOWN: usize = 200;
-/// How many directories of `PATH` are shown.
+/// The number of directories of `PATH` that are shown.
 const SHOWN_DIRECTORIES: usize = 12;
 
 /// The command line, for a person to read.
@@ -48,7 +48,7 @@ pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
     Error::from(io::Error::new(error.kind(), text))
 }
 
-/// The reason where a file is missing: the working directory, the program or its interpreter.
+/// The reason if a file is missing: the working directory, the program or its interpreter.
 fn not_found(command: &Command) -> Option<String> {
     if let Some(directory) = command.get_current_dir().filter(|path| !path.is_dir()) {
         return Some(format!(

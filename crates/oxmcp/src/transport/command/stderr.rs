@@ -12,11 +12,10 @@ use tokio::{process::ChildStderr, sync::watch};
 
 use crate::transport::{command::diagnostics::Diagnostics, io::LineReader};
 
-/// Longer lines are left out; what writes those writes no log.
+/// The longest line, in bytes. Longer lines are left out, since they are not log lines.
 const MAX_LINE: usize = 64 << 10;
 
-/// What becomes of a server's standard error, where servers log. See
-/// [`Command::stderr`](super::Command::stderr).
+/// The destination of a server's standard error, to which servers log. See [`Command::stderr`](super::Command::stderr).
 ///
 /// ```
 /// use oxmcp::{Command, transport::Stderr};
@@ -35,29 +34,30 @@ enum Policy {
 }
 
 impl Stderr {
-    /// Each line becomes an event of [`tracing`] (level `INFO`, target `oxmcp::stderr`, field `server`), and the last
-    /// lines appear in the error when the server fails. This is the default: whether and where a log is seen is for the
-    /// application to say, which may draw on the terminal, or have many servers.
+    /// Each line becomes an event of [`tracing`] (level `INFO`, target `oxmcp::stderr`, field `server`), and the last lines
+    /// appear in the error when the server fails. This is the default: the application decides whether and where a log is
+    /// shown, since it may draw on the terminal, or have many servers.
     #[must_use]
     pub fn log() -> Self {
         Self(Policy::Log)
     }
 
-    /// Each line goes to `callback`, and the last lines appear in the error when the server fails. Lines are passed on one at a
-    /// time, in order; the server may have to wait where the callback takes long. A panic of it costs the line and nothing else.
+    /// Each line goes to `callback`, and the last lines appear in the error when the server fails. Lines are passed on one
+    /// at a time, in order; the server may have to wait if the callback takes long. If the callback panics, only the line
+    /// is lost.
     #[must_use]
     pub fn lines(callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Policy::Lines(Arc::new(callback)))
     }
 
-    /// The server writes to the standard error of this process itself, as it would to a terminal where that is one. The
-    /// error when it fails has no last lines then: they stand there already.
+    /// The server writes directly to the standard error of this process, and to the terminal if that is one. The error when
+    /// the server fails then has no last lines, which have been shown already.
     #[must_use]
     pub fn inherit() -> Self {
         Self(Policy::Inherit)
     }
 
-    /// What the server writes is lost.
+    /// The server's standard error is discarded.
     #[must_use]
     pub fn null() -> Self {
         Self(Policy::Null)
@@ -74,13 +74,13 @@ impl Stderr {
     fn pass_on(&self, server: &str, line: &str) {
         match &self.0 {
             Policy::Log => tracing::info!(target: "oxmcp::stderr", server, "{line}"),
-            // The panic hook has reported it. Reading goes on: a server ends that cannot write to its log any more.
+            // The panic hook has reported the panic. Reading goes on: a server that cannot write to its log any more ends.
             Policy::Lines(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(line)))),
             Policy::Inherit | Policy::Null => {}
         }
     }
 
-    /// Reads to the end, so that the server never waits for its log; dropping `_open` tells that it was reached.
+    /// Reads to the end, so that the server never waits for its log; dropping `_open` signals the end.
     pub(super) async fn drain(
         self,
         stderr: ChildStderr,

@@ -10,12 +10,12 @@ use tokio::{
 
 use crate::transport::command::process_group::ProcessGroup;
 
-/// How long SIGKILL may take; only a process that hangs inside the kernel needs longer, and that one cannot be helped.
+/// The time that SIGKILL may take; only a process that hangs inside the kernel needs longer, and nothing can end it.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
-/// How often to look whether a process group is gone: no event tells.
+/// The interval of the checks whether a process group is gone: there is no event for it.
 const GROUP_POLL: Duration = Duration::from_millis(10);
 
-/// How long the supervisor waits at each step of the end.
+/// The times that the supervisor waits at each step of the end of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExitTimeouts {
     /// From the end of its input to SIGTERM.
@@ -36,19 +36,19 @@ impl Default for ExitTimeouts {
 /// The state of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProcessState {
-    /// How it ended, once it has.
+    /// The exit status, once the process has ended.
     pub(super) status: Option<ExitStatus>,
-    /// It had to be killed.
+    /// Whether the process had to be killed.
     pub(super) forced: bool,
-    /// It and all that it had started are gone.
+    /// Whether the process and all processes that it had started are gone.
     pub(super) over: bool,
 }
 
 pub(super) struct Supervisor {
-    /// There until this is dropped.
+    /// The process; it is taken only when the supervisor is dropped.
     child: Option<Child>,
     group: ProcessGroup,
-    /// A value means that the connection was closed; no sender any more, that it was dropped.
+    /// Receives a value when the connection is closed. The sender is dropped if the connection is dropped.
     closed: oneshot::Receiver<()>,
     state: watch::Sender<ProcessState>,
     timeouts: ExitTimeouts,
@@ -88,7 +88,7 @@ impl Supervisor {
         self.state.send_modify(|state| state.over = true);
     }
 
-    /// Ends the process, by ever stronger means.
+    /// Ends the process: waits for its exit, then sends SIGTERM (on Unix), then kills it.
     async fn end(&mut self, timeout: Duration) {
         if self.ends_within(timeout).await {
             return;
@@ -103,7 +103,7 @@ impl Supervisor {
         }
         self.state.send_modify(|state| state.forced = true);
         self.group.kill();
-        // It fails where the process has just ended.
+        // It fails if the process has just ended.
         let _ = self.child.as_mut().map(Child::start_kill);
         self.ends_within(KILLED_WITHIN).await;
     }
@@ -113,8 +113,8 @@ impl Supervisor {
         time::timeout(timeout, ended).await.is_ok()
     }
 
-    /// Ends what the process had started and left behind. A server whose process is gone is over, and a child that
-    /// holds its standard output would keep the connection open for ever.
+    /// Ends the processes that the process had started and left behind. A server whose process is gone is over, and a child
+    /// that holds its standard output would keep the connection open for ever.
     async fn end_the_rest(&self) {
         if self.group.is_gone() {
             return;
@@ -140,7 +140,7 @@ impl Supervisor {
     }
 }
 
-/// A runtime that shuts down drops the task, and would reap nothing any more: the process is killed and reaped without it.
+/// A runtime that shuts down drops the task, and reaps nothing any more: the process is killed and reaped without it.
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.group.kill();
@@ -150,10 +150,10 @@ impl Drop for Supervisor {
         if child.id().is_none() {
             return;
         }
-        // It fails where the process has just ended.
+        // It fails if the process has just ended.
         let _ = child.start_kill();
         if matches!(child.try_wait(), Ok(None)) {
-            // Where there is no thread to be had, whoever outlives this process reaps it.
+            // If no thread can be started, the process that becomes its parent after this process reaps it.
             let reaper = thread::Builder::new().name("oxmcp-reaper".to_owned());
             let _ = reaper.spawn(move || reap(child));
         }
@@ -169,7 +169,7 @@ fn reap(mut child: Child) {
     }
 }
 
-/// Waits until the process has ended, reaps it, and tells how it ended. Cancel safe.
+/// Waits until the process has ended, reaps it, and publishes its exit status. Cancel safe.
 async fn ended(child: &mut Option<Child>, state: &watch::Sender<ProcessState>) {
     let status = match child {
         Some(child) => child.wait().await.ok(),

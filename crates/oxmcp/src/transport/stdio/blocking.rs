@@ -1,4 +1,4 @@
-//! Blocking reads and writes on threads, for files, terminals, and all else that is not a pipe or a socket.
+//! Blocking reads and writes on threads, for files, terminals, and everything else that is not a pipe or a socket.
 
 use std::{
     io::{self, Read, Write},
@@ -24,16 +24,16 @@ use crate::{
     transport::{io::stream_error, traits::Messages},
 };
 
-/// How much a thread reads at once.
+/// The number of bytes that a thread reads at once.
 const CHUNK: usize = 64 << 10;
-/// How much it writes at once: so little that a slow reader, of a few KiB each second, is seen to take something when the
-/// connection ends.
+/// The number of bytes that a thread writes at once: so few that a slow peer, which reads a few KiB each second, is seen to
+/// read when the connection ends.
 const WRITE_CHUNK: usize = 4 << 10;
 
 /// Reads in a thread of its own.
 ///
-/// It is no thread of the runtime: those are waited for when the runtime ends, and this one may wait for a key on a
-/// terminal for ever.
+/// The thread does not belong to the runtime, which waits for its own threads when it ends: this thread may wait for a key
+/// on a terminal for ever.
 pub(super) struct Reader {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
@@ -90,7 +90,8 @@ impl AsyncRead for Reader {
     }
 }
 
-/// Writes on the runtime's threads for blocking work, which are waited for: nothing that was written is lost.
+/// Writes on the runtime's threads for blocking work, for which the runtime waits when it ends: no data that was written is
+/// lost.
 pub(super) struct Writer {
     output: Option<Arc<Mutex<dyn Write + Send>>>,
     written: Arc<AtomicU64>,
@@ -132,7 +133,7 @@ impl Writer {
     }
 }
 
-/// Writes all of it, and counts what is taken with each write.
+/// Writes all bytes, and counts the bytes that each write takes.
 fn write_counted(output: &mut dyn Write, mut bytes: &[u8], count: &AtomicU64) -> io::Result<()> {
     while !bytes.is_empty() {
         let part = bytes.get(..WRITE_CHUNK).unwrap_or(bytes);
@@ -155,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes no more than 3 KiB at once, and looks at what was counted before.
+    /// Takes no more than 3 KiB at once, and checks the bytes that were counted before.
     struct Output {
         counted: Arc<OnceLock<Arc<AtomicU64>>>,
         taken: u64,

@@ -1,4 +1,4 @@
-//! The descriptors of standard input and output: moving them away from 0 and 1, and finding out what they are.
+//! The descriptors of standard input and output: moving them away from 0 and 1, and detecting their kinds.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ use tokio::net::{UnixStream, unix::pipe};
 
 use crate::error::{Error, Result};
 
-/// Private copies stay clear of the standard descriptors, even where one of those is closed.
+/// The lowest number of private copies, which stay clear of the standard descriptors even if one of those is closed.
 const FIRST_PRIVATE: i32 = 3;
 
 /// Standard input, by how it can be read.
@@ -36,7 +36,7 @@ pub(super) enum Output {
 
 /// Moves standard input and output to private descriptors, and leaves `/dev/null` and standard error in their places.
 ///
-/// What `println!` has buffered and not written ends on standard error, too: it is no part of any message.
+/// Text that `println!` has buffered and not written goes to standard error, too: it is not part of any message.
 pub(super) fn take() -> Result<(OwnedFd, OwnedFd)> {
     move_away().map_err(|error| {
         let error = io::Error::from(error);
@@ -54,7 +54,7 @@ fn move_away() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok((input, output))
 }
 
-/// A copy that child processes do not inherit. A closed descriptor reads and writes nothing.
+/// A copy that child processes do not inherit. The copy of a closed descriptor is one of `/dev/null`.
 fn private(descriptor: impl AsFd, nothing: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_PRIVATE)
         .or_else(|_| rustix::io::fcntl_dupfd_cloexec(nothing, FIRST_PRIVATE))
@@ -92,7 +92,7 @@ fn kind(descriptor: &OwnedFd) -> Result<FileType> {
 /// Opens the pipe once more. `O_NONBLOCK` belongs to the open file description, which is shared with every process that
 /// inherited the pipe (the shell, a sibling in a pipeline); a description of our own leaves theirs alone.
 ///
-/// Fails where there is no `/proc`, or where the pipe belongs to another user; then a thread does the work.
+/// Fails if there is no `/proc`, or if the pipe belongs to another user; then a thread does the work.
 fn reopen(descriptor: &OwnedFd, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

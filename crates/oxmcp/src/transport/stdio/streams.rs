@@ -30,8 +30,8 @@ static CONNECTED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Nothing else can write to the client
 /// On Unix, connecting moves the two streams to private descriptors. From then on `println!`, a C library or a child
-/// process that writes to standard output writes to standard error instead, where it does no harm; and standard input
-/// is empty for all but the session, so that no child process eats the client's messages. Child processes do not inherit
+/// process that writes to standard output writes to standard error instead, where it does no harm; and standard input is
+/// empty for all but the session, so that no child process consumes the client's messages. Child processes do not inherit
 /// the private descriptors. On other systems this is not possible: there, nothing in the server may use standard output.
 ///
 /// # How it reads and writes

@@ -19,7 +19,7 @@ use crate::support::idle;
 pub(crate) const CHANGED: &str = "notifications/tools/list_changed";
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// A modern session with a server by script.
+/// A modern session with a scripted server.
 pub(crate) async fn modern(client: &Client) -> (ScriptedPeer, ClientSession) {
     let (mut peer, connecting) = connecting(
         client
@@ -51,7 +51,7 @@ pub(crate) fn listing(session: &ClientSession, mode: CacheMode) -> JoinHandle<Re
     tokio::spawn(async move { Ok(call.await?.tools.remove(0).name) })
 }
 
-/// Lists the first page, which must not be asked for.
+/// Lists the first page, which must come from the cache.
 pub(crate) async fn kept(session: &ClientSession) -> String {
     let listed = listing(session, CacheMode::Use);
     let patience = tokio::time::timeout(SECOND / 100, listed);
@@ -62,7 +62,7 @@ pub(crate) async fn kept(session: &ClientSession) -> String {
         .unwrap()
 }
 
-/// Lists the first page, which must be asked for.
+/// Lists the first page, which must be requested from the server.
 pub(crate) async fn asked(
     peer: &mut ScriptedPeer,
     session: &ClientSession,
@@ -127,7 +127,7 @@ async fn a_call_can_bypass_the_cache() {
         assert_eq!(listed.await.unwrap().unwrap(), name);
         assert_eq!(kept(&session).await, then);
     }
-    // Nor is it used by calls that say more than their params do.
+    // The cache does not answer calls with metadata or a progress handler either.
     let calls = [
         session.list_tools(PaginatedParams::default()).meta("a", 1),
         session
@@ -166,7 +166,7 @@ async fn every_page_and_every_resource_is_cached_by_itself() {
     let listed = all(&session);
     let request = expect(&mut peer, "tools/list").await;
     assert_eq!(request["params"]["cursor"], "2");
-    // The server does not know the page any more: the one before it is of an old list, too.
+    // The server no longer knows the page, so the cached page before it belongs to an old list, too.
     let error = json!({"code": -32602, "message": "no such page"});
     refuse(&mut peer, &request, error).await;
     assert_eq!(listed.await.unwrap().unwrap_err().message(), "no such page");
@@ -186,7 +186,7 @@ async fn every_page_and_every_resource_is_cached_by_itself() {
         }
         read.await.unwrap().unwrap();
     }
-    // A listing can be told not to use what is kept.
+    // A listing can bypass the cached pages.
     let listing = session.tools().cache(CacheMode::Refresh);
     let listed = tokio::spawn(listing.all());
     let request = expect(&mut peer, "tools/list").await;
@@ -208,7 +208,7 @@ async fn answers_to_retries_are_not_cached() {
         answer(&mut peer, &request, result).await;
         read.await.unwrap().unwrap();
     }
-    // Nor are those that the client makes by itself.
+    // The cache does not answer the requests of later rounds either, which the client makes by itself.
     for _ in 0..2 {
         let read = tokio::spawn(session.read_resource("file:///b").into_future());
         let request = expect(&mut peer, "resources/read").await;
@@ -237,7 +237,7 @@ async fn a_notification_invalidates_the_cache() {
     sleep(SECOND / 100).await;
     let listed = listing(&session, CacheMode::Use);
     let request = expect(&mut peer, "tools/list").await;
-    // A change that is said before the answer comes makes the answer worthless, too, and nobody waits for it any more.
+    // A change that is notified before the answer arrives invalidates that answer, too, and later calls do not wait for it.
     peer.send(json!({"jsonrpc": "2.0", "method": CHANGED}))
         .await
         .unwrap();

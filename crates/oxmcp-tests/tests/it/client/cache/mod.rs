@@ -1,4 +1,4 @@
-//! The client's cache of what servers say stays fresh.
+//! The client's cache of answers that servers declare fresh: `freshness` and `sharing`.
 
 pub(crate) mod freshness;
 mod sharing;

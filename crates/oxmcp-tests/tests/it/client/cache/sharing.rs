@@ -1,4 +1,4 @@
-//! Sharing: sessions that may use a cached answer do, and concurrent requests are made once.
+//! Sharing: sessions share cached answers, and concurrent requests are made once.
 
 use std::future::IntoFuture;
 
@@ -27,7 +27,7 @@ async fn concurrent_equal_requests_are_made_once() {
         assert_eq!(call.await.unwrap().unwrap(), "a");
     }
 
-    // Where the answer is stale at once, it is for who asked alone; and next time nobody waits for it.
+    // An answer that is stale at once is for its own caller alone; the next time no call waits for another.
     peer.send(json!({"jsonrpc": "2.0", "method": CHANGED}))
         .await
         .unwrap();
@@ -66,18 +66,18 @@ async fn a_waiting_caller_takes_over_from_one_that_gives_up() {
     sleep(SECOND / 2).await;
     let patient = listing(&session, CacheMode::Use);
 
-    // The first has no time left.
+    // The first call times out.
     assert!(hasty.await.unwrap().unwrap_err().is_timeout());
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], dropped_request["id"]);
-    // The second is dropped, and the third is cancelled while it waits.
+    // The second call is dropped, and the third is cancelled while it waits.
     expect(&mut peer, "tools/list").await;
     stop.cancel();
     assert!(stopped.await.unwrap().unwrap_err().is_cancelled());
     dropped.abort();
     expect(&mut peer, "notifications/cancelled").await;
     expect(&mut peer, "tools/list").await;
-    // The fourth has its own patience, counted from when it asked.
+    // The fourth call has its own timeout, counted from its start.
     let start = Instant::now();
     assert!(impatient.await.unwrap().unwrap_err().is_timeout());
     assert!(start.elapsed() <= SECOND);
@@ -125,26 +125,26 @@ async fn a_stale_answer_is_used_for_a_while_after_an_error() {
             let listed = listed.await.unwrap();
             assert_eq!(listed.is_ok(), found && helps, "{listed:?}");
         }
-        // Who wants a new one gets no old one.
+        // A call that refreshes gets no stale answer.
         let listed = listing(&session, CacheMode::Refresh);
         let request = expect(&mut peer, "tools/list").await;
         refuse(&mut peer, &request, json!({"code": -32603, "message": ""})).await;
         listed.await.unwrap().unwrap_err();
-        // The server goes.
+        // The server disconnects.
         drop(peer);
         sleep(SECOND / 100).await;
         assert_eq!(
             listing(&session, CacheMode::Use).await.unwrap().is_ok(),
             found
         );
-        // This side goes.
+        // The client closes the session.
         session.close().await.unwrap();
         let closed = listing(&session, CacheMode::Use).await.unwrap();
         assert!(closed.unwrap_err().is_closed());
     }
 }
 
-/// A transport that says who is at its other end, and on whose behalf.
+/// A transport that declares the peer's identity and the principal of the connection.
 struct Named(InMemory, &'static str, Option<&'static str>);
 
 impl Transport for Named {
@@ -201,7 +201,7 @@ async fn w11_sessions_share_public_answers_and_nothing_else() {
             let expected = if shared { "first" } else { "second" };
             assert_eq!(tools[0].name, expected, "{hint:?} {name} {who:?}");
         }
-        // Another client has its own.
+        // Another client has its own cache.
         let theirs = named(&client(), &server("second"), name, Some("ann")).await;
         assert_eq!(theirs.tools().all().await.unwrap()[0].name, "second");
     }

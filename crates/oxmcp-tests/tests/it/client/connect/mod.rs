@@ -1,4 +1,4 @@
-//! Discovery of a server's revision: probe, fallback, and what is remembered.
+//! Discovery of a server's revision: the probe, the fallback, and the remembered results.
 
 mod mortal_servers;
 pub(crate) mod negotiation;

@@ -1,4 +1,4 @@
-//! Servers that end in the middle of a session and can be started anew.
+//! Servers that end in the middle of a session and can be restarted.
 
 use std::{
     sync::{
@@ -25,10 +25,10 @@ use crate::client::{
 type Read = <InMemory as Transport>::Read;
 type Write = <InMemory as Transport>::Write;
 
-/// A server that can be started anew while a session lasts; each start is a peer by script.
+/// A server that can be restarted while a session lasts. Each start is a [`ScriptedPeer`].
 struct Mortal {
     starts: mpsc::Sender<ScriptedPeer>,
-    /// How often a connection to it was closed.
+    /// The number of connections to it that were closed.
     closed: Arc<AtomicUsize>,
 }
 
@@ -164,7 +164,7 @@ async fn calls_in_flight_fail_and_the_next_one_starts_the_server() {
         expect(&mut peer, "tools/call").await;
         drop(peer);
         closed(call).await;
-        // Nothing is wanted, so nothing is started.
+        // There is no call, so the server is not restarted.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(starts.is_quiet());
         assert!(
@@ -235,7 +235,7 @@ async fn a_server_is_not_started_for_a_session_that_closes() {
     settle().await;
     session.close().await.unwrap();
     closed(call).await;
-    // The transport is kept for as long as the session.
+    // The transport is kept as long as the session.
     drop(session);
     assert!(starts.0.recv().await.is_none());
 }
@@ -246,7 +246,7 @@ async fn a_legacy_session_ends_with_its_server() {
     drop(peer);
     session.wait().await.unwrap();
     closed(calling(&session)).await;
-    // The transport is kept for as long as the session.
+    // The transport is kept as long as the session.
     drop(session);
     assert!(starts.0.recv().await.is_none());
 }

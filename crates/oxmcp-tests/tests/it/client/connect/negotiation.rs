@@ -12,7 +12,7 @@ pub(crate) fn unsupported(versions: &[&str]) -> Value {
     json!({"code": -32022, "message": "unsupported", "data": {"supported": versions, "requested": "2026-07-28"}})
 }
 
-/// Answers `initialize`, and takes `initialized`.
+/// Answers `initialize`, and receives `initialized`.
 async fn open(peer: &mut ScriptedPeer, version: &str) {
     let request = expect(peer, "initialize").await;
     answer(peer, &request, initialized(version)).await;
@@ -104,7 +104,7 @@ async fn w14_errors_of_modern_servers_are_shown_to_the_user() {
         assert_eq!(error.code().value(), code);
         assert_eq!(error.message(), "capability");
         assert_eq!(error.data().unwrap().get(), r#"{"x":1}"#);
-        // Nothing else was tried, and the connection is closed.
+        // No other request was tried, and the connection is closed.
         let next = peer.receive().await;
         assert!(next.is_err(), "{next:?}");
     }
@@ -246,7 +246,7 @@ async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
     for revision in Revision::ALL {
         let (mut peer, connecting) = connecting(client().revisions([revision])).await;
         if revision.is_modern() {
-            // There is nothing to find out.
+            // A client with a single modern revision does not probe.
             let session = connecting.await.unwrap().unwrap();
             assert_eq!(session.revision(), revision);
             let call = calling(&session);
@@ -317,7 +317,7 @@ async fn dropping_connect_closes_the_connection() {
     let (mut peer, connecting) = connecting(client()).await;
     expect(&mut peer, "server/discover").await;
     connecting.abort();
-    // What was asked is taken back first.
+    // The pending probe is cancelled first.
     expect(&mut peer, "notifications/cancelled").await;
     assert!(peer.receive().await.is_err());
 
@@ -349,11 +349,11 @@ async fn every_pair_of_client_and_server_agrees_on_the_newest_common_revision() 
             server.connect(far).await.unwrap();
             let connected = client().revisions(ours.iter().copied()).connect(near).await;
             if *ours == [Revision::LATEST] {
-                // It asks nothing.
+                // This client does not probe.
                 assert_eq!(connected.unwrap().revision(), Revision::LATEST);
                 continue;
             }
-            // A legacy client names its newest revision only, and takes what the server offers instead.
+            // A legacy client offers only its newest revision, and accepts the revision that the server chooses.
             let common = ours.iter().copied().filter(|it| theirs.contains(it)).max();
             let both_modern = common.is_some_and(Revision::is_modern);
             let newest = |set: &[Revision]| set.iter().copied().filter(|it| !it.is_modern()).max();
@@ -390,7 +390,7 @@ async fn what_needs_capabilities_asks_for_them_once() {
     let mut found = discovered(&["2026-07-28"]);
     found["capabilities"] = json!({"tools": {}});
     answer(&mut peer, &request, found).await;
-    // What is not there is not listed.
+    // A feature that the server does not have is not listed.
     assert!(listing.await.unwrap().unwrap().is_empty());
     assert!(offers.await.unwrap().unwrap());
     assert!(!session.offers(FeatureKind::Prompts).await.unwrap());
@@ -398,7 +398,7 @@ async fn what_needs_capabilities_asks_for_them_once() {
     let saved = session.discovered().unwrap().clone();
     assert_eq!(saved.supported_versions, ["2026-07-28"]);
 
-    // The next time nothing is asked, also by a client that may speak other revisions.
+    // With the saved result no probe is sent, not even by a client that supports other revisions.
     for client in [pinned, client()] {
         let (mut peer, opening) = connecting(client.discovered(saved.clone())).await;
         let session = opening.await.unwrap().unwrap();
@@ -410,7 +410,7 @@ async fn what_needs_capabilities_asks_for_them_once() {
         answer(&mut peer, &request, json!({"tools": []})).await;
         listing.await.unwrap().unwrap();
     }
-    // Unless it says nothing of a revision that may be spoken.
+    // A saved result that has no revision of the client is not used.
     let old = client().revisions([Revision::V2025_06_18]);
     let (mut peer, _opening) = connecting(old.discovered(saved)).await;
     expect(&mut peer, "initialize").await;

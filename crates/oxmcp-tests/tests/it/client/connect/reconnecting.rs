@@ -1,4 +1,4 @@
-//! Sessions that have ended and are opened anew by their user.
+//! Sessions that have ended and are reconnected by their user.
 
 use std::{collections::VecDeque, future::IntoFuture, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     support::calculator,
 };
 
-/// A session with a legacy server that logs, and tells of changes of resources.
+/// A session with a legacy server that logs and notifies changes of resources.
 async fn open() -> (ScriptedPeer, ClientSession, Starts) {
     let client = client().revisions([Revision::V2025_11_25]);
     let (mut starts, connecting) = start(&client, None);
@@ -100,14 +100,14 @@ async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
         assert_eq!(grant(&mut second, "resources/subscribe").await["uri"], uri);
     }
     let anew = anew.await.unwrap().unwrap();
-    // The call that was in flight is not made again.
+    // The call that was in flight is not repeated.
     pings(&mut second, &anew).await;
     assert!(session.ping().await.unwrap_err().is_closed());
     let call = calling(&anew);
     let request = expect(&mut second, "tools/call").await;
     answer(&mut second, &request, done()).await;
     call.await.unwrap().unwrap();
-    // What was restored is restored the next time, too.
+    // Restored state is restored the next time, too.
     drop(second);
     anew.wait().await.unwrap();
     let again = reconnecting(&anew);
@@ -150,7 +150,7 @@ async fn all_who_reconnect_get_the_same_session() {
     let late = session.reconnect().await.unwrap();
     pings(&mut second, &late).await;
     assert!(starts.try_recv().is_err(), "it was started twice");
-    // They are one: it ends with the last handle.
+    // All handles are of one session, which ends with the last handle.
     drop((one, other));
     pings(&mut second, &late).await;
     drop(late);
@@ -188,7 +188,7 @@ async fn what_has_failed_can_be_tried_again() {
     .await;
     let error = failing.await.unwrap().unwrap_err();
     assert_eq!(error.code(), ErrorCode::INTERNAL_ERROR, "{error}");
-    // Dropped in the middle, it leaves nothing behind either.
+    // A `reconnect` that is dropped halfway leaves nothing behind either.
     let dropped = reconnecting(&session);
     let mut third = starts.recv().await.unwrap();
     expect(&mut third, "initialize").await;
@@ -227,7 +227,7 @@ async fn sessions_over_http_are_opened_anew_in_every_revision() {
     serving.close().await;
 }
 
-/// Handles of several sessions may be in use: what counts is what was asked for last, in whichever of them.
+/// Handles of several sessions may be in use: the latest request counts, whichever handle made it.
 #[tokio::test]
 async fn an_old_handle_opens_the_session_as_the_latest_was() {
     let (mut first, session, mut starts) = open().await;
@@ -260,7 +260,7 @@ async fn an_old_handle_opens_the_session_as_the_latest_was() {
     pings(&mut third, &anew.await.unwrap().unwrap()).await;
 }
 
-/// A server that takes as many requests at a time as are open at most is not asked for more than a few at a time.
+/// At most 32 subscriptions are requested at the same time, since a server may bound its requests in flight.
 #[tokio::test(start_paused = true)]
 async fn a_server_is_not_asked_for_all_subscriptions_at_once() {
     let (mut first, session, mut starts) = open().await;
@@ -276,7 +276,7 @@ async fn a_server_is_not_asked_for_all_subscriptions_at_once() {
 
     let watched = join_all((0..40).map(|index| anew.watch_resource(format!("app://{index}"))));
     let (watches, ()) = join(watched, async {
-        // The first of them is not told of the others.
+        // The first subscription is requested before the other watches are known.
         grant(&mut second, "resources/subscribe").await;
         few_at_a_time(&mut second, 39).await;
     })
@@ -284,7 +284,7 @@ async fn a_server_is_not_asked_for_all_subscriptions_at_once() {
     assert!(watches.iter().all(Result::is_ok));
 }
 
-/// Grants so many subscriptions, of which no more than 32 are asked for at the same time.
+/// Grants `count` subscriptions, of which at most 32 are requested at the same time.
 async fn few_at_a_time(peer: &mut ScriptedPeer, count: usize) {
     let mut asked = VecDeque::new();
     for _ in 0..32 {
@@ -302,7 +302,7 @@ async fn few_at_a_time(peer: &mut ScriptedPeer, count: usize) {
     }
 }
 
-/// A server that does not answer keeps nobody waiting for longer than one call.
+/// A server that does not answer delays the session by no more than one call.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
     let (mut first, session, mut starts) = open().await;
@@ -318,13 +318,13 @@ async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
     let mut second = starts.recv().await.unwrap();
     opened(&mut second).await;
     expect(&mut second, "logging/setLevel").await;
-    // The level is not given up before this.
+    // The request for the level is not abandoned before the first subscriptions are requested.
     let mut last = expect(&mut second, "resources/subscribe").await;
     for _ in 1..32 {
         last = expect(&mut second, "resources/subscribe").await;
     }
     let anew = anew.await.unwrap().unwrap();
-    // The others are asked for afterwards.
+    // The other subscriptions are requested afterwards.
     let mut others = 0;
     while others < 8 {
         let message = soon("message", second.receive()).await.unwrap();

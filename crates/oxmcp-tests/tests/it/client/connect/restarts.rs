@@ -1,4 +1,4 @@
-//! Transports that connect again: a server that exits at the probe is started anew, and its era is
+//! Transports that reconnect: a server that exits at the probe is started again, and its era is
 //! remembered.
 
 use std::sync::{
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::client::{answer, client, discovered, expect, initialized, method_not_found, refuse};
 
-/// A server that can be started any number of times: each start is a peer by script that the test is handed.
+/// A server that can be started any number of times. Each start hands the test a [`ScriptedPeer`].
 struct Startable {
     starts: mpsc::Sender<ScriptedPeer>,
     identity: Option<&'static str>,
@@ -95,7 +95,7 @@ async fn a_server_that_refuses_initialize_after_the_probe_is_started_anew() {
             initialize(&mut second).await;
             let session = connecting.await.unwrap().unwrap();
             assert_eq!(session.revision(), Revision::V2025_11_25);
-            // From now on it is known.
+            // From now on the era of the server is known.
             let (mut starts, connecting) = start(&client, Some("s"));
             initialize(&mut starts.recv().await.unwrap()).await;
             connecting.await.unwrap().unwrap();
@@ -131,7 +131,7 @@ async fn a_transport_that_cannot_restart_surfaces_the_first_error() {
     assert_eq!(error.message(), "the peer closed the connection");
 }
 
-/// Connects to a legacy server, which is probed for it.
+/// Connects to a legacy server, which must be probed.
 async fn find_legacy(client: &Client, identity: Option<&'static str>) {
     let (mut starts, connecting) = start(client, identity);
     let mut peer = starts.recv().await.unwrap();
@@ -150,7 +150,7 @@ async fn w14_a_legacy_server_is_not_probed_again() {
         initialize(&mut starts.recv().await.unwrap()).await;
         connecting.await.unwrap().unwrap();
     }
-    // Nor by its clone; others are.
+    // A clone of the client does not probe it either; other servers, unnamed servers and other clients do not share its era.
     let (mut starts, connecting) = start(&client.clone(), Some("s"));
     initialize(&mut starts.recv().await.unwrap()).await;
     connecting.await.unwrap().unwrap();
@@ -174,11 +174,11 @@ async fn w14_a_stale_legacy_era_is_detected_anew() {
         connecting.await.unwrap().unwrap().revision(),
         Revision::LATEST
     );
-    // The new verdict counts from now on.
+    // The new era counts from now on.
     let (mut starts, connecting) = start(&client, Some("s"));
     let mut peer = starts.recv().await.unwrap();
     let probe = expect(&mut peer, "server/discover").await;
-    // And when it is stale in its turn, the server is found to be legacy again.
+    // When the new era is stale in turn, the server is found to be legacy again.
     refuse(&mut peer, &probe, method_not_found()).await;
     initialize(&mut peer).await;
     connecting.await.unwrap().unwrap();

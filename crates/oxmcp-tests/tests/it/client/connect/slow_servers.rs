@@ -50,7 +50,7 @@ async fn a_late_answer_to_the_probe_still_wins() {
     answer(&mut peer, &probe, discovered(&["2026-07-28"])).await;
     let session = connecting.await.unwrap().unwrap();
     assert_eq!(session.revision(), Revision::LATEST);
-    // The late answer to `initialize` hurts nobody, and no session is begun by it.
+    // The late answer to `initialize` is ignored and opens no session.
     answer(&mut peer, &request, initialized("2025-11-25")).await;
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
     let request = expect(&mut peer, "tools/call").await;
@@ -126,7 +126,7 @@ async fn a_server_that_is_silent_throughout_takes_a_bounded_time() {
     drop(peer);
 }
 
-/// A way to a server of which something is known.
+/// A transport with a diagnosis of its server.
 struct Known(InMemory);
 
 impl Transport for Known {

@@ -1,5 +1,5 @@
-//! Discovery where each request is answered by itself, so that silence says nothing of the era and
-//! a failure is surfaced.
+//! Discovery over transports that answer each request separately: silence does not tell the era,
+//! and failures are surfaced.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::client::{
 
 async fn failed(mut peer: ScriptedPeer, connecting: JoinHandle<Result<ClientSession>>) -> Error {
     let error = connecting.await.unwrap().unwrap_err();
-    // Nothing else was tried, and the connection is closed.
+    // No other request was tried, and the connection is closed.
     loop {
         match peer.receive().await {
             Ok(message) => assert_eq!(message["method"], "notifications/cancelled", "{message}"),
@@ -85,7 +85,7 @@ async fn w14_any_other_answer_means_initialize() {
     }
 }
 
-/// Not all nodes of a server need be of the same age.
+/// The nodes of a server may run different versions.
 #[tokio::test]
 async fn w14_a_server_that_refuses_a_version_that_it_names_is_asked_once_more() {
     for is_given_up in [false, true] {
@@ -144,11 +144,11 @@ async fn w14_a_failure_leaves_the_remembered_era_alone() {
     let request = expect(&mut peer, "initialize").await;
     way.fail(&request, Error::unreachable("no such host")).await;
     assert!(failed(peer, opening).await.is_network());
-    // The server is still known.
+    // The era of the server is still known.
     let (mut peer, _way, opening) = connecting(client.clone(), Some("s")).await;
     open(&mut peer).await;
     opening.await.unwrap().unwrap();
-    // Until it says something else.
+    // It is known until the server answers differently.
     let (mut peer, _way, opening) = connecting(client, Some("s")).await;
     let request = expect(&mut peer, "initialize").await;
     refuse(&mut peer, &request, method_not_found()).await;

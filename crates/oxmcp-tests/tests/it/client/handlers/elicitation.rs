@@ -1,4 +1,4 @@
-//! Elicitation by forms and by URLs, in every revision that has it.
+//! Elicitation by forms and by URLs, in each revision that has it.
 
 use std::{
     io,
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use crate::client::{ask, client, pass_on, session_of};
 
-/// The revisions that have forms.
+/// The revisions with elicitation by forms.
 const FORMS: [Revision; 3] = [
     Revision::V2025_06_18,
     Revision::V2025_11_25,
     Revision::V2026_07_28,
 ];
 
-/// The revisions that have URLs too.
+/// The revisions that have elicitation by URLs as well.
 const URLS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
 
 #[derive(serde::Serialize)]
@@ -268,7 +268,7 @@ async fn requests_that_were_not_declared_are_refused() {
             }
         }
     }
-    // Revisions without modes know no URLs, and revisions without elicitation no such request.
+    // Revisions without modes have no URLs, and revisions without elicitation do not have the request.
     let both = urls().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
     let answer = answered(both.clone(), Revision::V2025_06_18, url()).await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");

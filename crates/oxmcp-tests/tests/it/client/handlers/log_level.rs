@@ -1,4 +1,4 @@
-//! The level from which a client wants a server's logs, in every revision.
+//! The lowest level of the logs that a client requests from a server, in every revision.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::LEGACY;
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The level that the next call says it wants to hear of.
+/// The log level in the `_meta` of the next call.
 async fn level(peer: &mut ScriptedPeer, session: &ClientSession) -> Value {
     let call = calling(session);
     let request = expect(peer, "tools/call").await;
@@ -39,7 +39,7 @@ async fn a_legacy_server_gets_one_set_level_request() {
         answer(&mut peer, &request, json!({})).await;
         setting.await.unwrap().unwrap();
         assert_eq!(level(&mut peer, &session).await, Value::Null, "{revision}");
-        // The level of one call means nothing here.
+        // The level of a single call is not sent to a legacy server.
         let call = session.call_tool("t", ()).log_level(LoggingLevel::Debug);
         let call = tokio::spawn(async move { call.await });
         let request = expect(&mut peer, "tools/call").await;
@@ -66,7 +66,7 @@ async fn a_modern_server_gets_the_level_with_each_request() {
     listing.abort();
     expect(&mut peer, "notifications/cancelled").await;
 
-    // What a call says itself has precedence.
+    // A call's own level has precedence.
     let own = session.call_tool("t", ()).log_level(LoggingLevel::Debug);
     let own = tokio::spawn(async move { own.await });
     let request = expect(&mut peer, "tools/call").await;
@@ -117,7 +117,7 @@ async fn the_clients_level_is_in_force_when_the_session_is_open() {
                 let error = json!({"code": -32603, "message": "no"});
                 refuse(&mut peer, &request, error).await;
             }
-            // One that never answers is not waited for much longer.
+            // The connection does not wait much longer for a server that never answers.
             None => {}
         }
         let session = timeout(Duration::from_millis(200), connecting).await;
@@ -127,12 +127,12 @@ async fn the_clients_level_is_in_force_when_the_session_is_open() {
         let (mut peer, session) = opening(answered).await;
         assert_eq!(level(&mut peer, &session).await, Value::Null);
     }
-    // One that does not log is not asked.
+    // A server without logging is sent no level.
     let (mut peer, session) = opened(client.clone(), json!({})).await;
     assert_eq!(level(&mut peer, &session).await, Value::Null);
 }
 
-/// Subscriptions bring no log, so they ask for none.
+/// Subscriptions carry no logs, so they request no level.
 #[tokio::test(start_paused = true)]
 async fn a_subscription_says_no_level() {
     let client = client()

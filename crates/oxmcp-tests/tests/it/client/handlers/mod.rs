@@ -1,4 +1,4 @@
-//! Handlers of a client: for what servers ask, and for their notifications.
+//! Handlers of a client: for requests of servers, and for their notifications.
 
 mod elicitation;
 mod log_level;

@@ -16,7 +16,7 @@ use tokio::{
 use crate::client::{answer, ask, client, expect, pass_on, refuse, session_of};
 use crate::support::LEGACY;
 
-/// A client that tells what it hears.
+/// A client that reports the notifications that its handlers receive.
 fn listening() -> (Client, Receiver<String>) {
     let (sender, heard) = mpsc::channel(16);
     let (logs, updates, visits) = (sender.clone(), sender.clone(), sender);
@@ -62,7 +62,7 @@ async fn q7_log_messages_reach_their_handler_in_every_revision_and_in_order() {
                 json!({"uri": "file:///a"}),
             )
             .await;
-            // What cannot be read is ignored.
+            // Invalid notifications are ignored.
             says(
                 &mut peer,
                 "notifications/message",
@@ -91,7 +91,7 @@ async fn q7_log_messages_reach_their_handler_in_every_revision_and_in_order() {
     }
 }
 
-/// What is heard when the server says that these visits are complete.
+/// Sends completions of these elicitations, and returns the ones that the handler receives.
 async fn complete(
     peer: &mut ScriptedPeer,
     heard: &mut Receiver<String>,
@@ -112,7 +112,7 @@ async fn complete(
 async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
     let (client, mut heard) = listening();
     let client = client.on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Accept });
-    // Only one revision tells of visits.
+    // Only 2025-11-25 notifies completions.
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     assert!(complete(&mut peer, &mut heard, &["7"]).await.is_empty());
 
@@ -124,7 +124,7 @@ async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
         ["7"]
     );
 
-    // A call can also be refused until the user was there.
+    // A call can also be refused until the user has completed an elicitation.
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
     let request = expect(&mut peer, "tools/call").await;
     let data = json!({"elicitations": [page("9")]});
@@ -169,7 +169,7 @@ async fn a_handler_that_panics_leaves_the_session_alone() {
     assert_eq!(heard.recv().await.unwrap().get(), "2");
 }
 
-/// A message of a server, and then the answer to a ping, so that the message has arrived.
+/// Sends the server's messages and then a ping. The answer to the ping shows that the messages have arrived.
 async fn says_and_answers(peer: &mut ScriptedPeer, session: &ClientSession, times: usize) {
     for _ in 0..times {
         let params = json!({"level": "info", "data": "said"});

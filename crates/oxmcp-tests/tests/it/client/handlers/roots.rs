@@ -129,7 +129,7 @@ async fn a_uri_that_is_no_file_is_no_root() {
     let both = [Root::new("file:///home"), Root::new("https://example.com/")];
     let error = client.add_roots(both.clone()).unwrap_err();
     assert!(error.message().contains("https://example.com/"), "{error}");
-    // None of them is there.
+    // Neither root was added.
     let (_peer, _session, declared) = session_of(client, Revision::V2025_11_25).await;
     assert_eq!(declared, json!({}));
 

@@ -1,4 +1,4 @@
-//! Sampling: the client asks a model for a server, in every revision.
+//! Sampling: the client samples a model for a server, in every revision.
 
 use oxmcp::{
     Client, Error, RequestContext, Revision,

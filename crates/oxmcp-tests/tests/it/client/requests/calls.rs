@@ -86,7 +86,7 @@ async fn k5_a_token_cancels_the_call() {
         assert!(call.await.unwrap().unwrap_err().is_cancelled());
         let cancelled = expect(&mut peer, "notifications/cancelled").await;
         assert_eq!(cancelled["params"]["requestId"], request["id"]);
-        // One that is cancelled already is not made.
+        // A call whose token is already cancelled is not made.
         let error = session
             .call_tool("t", ())
             .cancel_with(token)
@@ -235,7 +235,7 @@ async fn a_result_of_an_unknown_kind_is_an_error() {
         let error = call.await.unwrap().unwrap_err();
         assert!(error.message().contains(named), "{error}");
     }
-    // Legacy servers know nothing of kinds.
+    // Legacy servers have no result types.
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
     let request = expect(&mut peer, "tools/call").await;
@@ -274,7 +274,7 @@ async fn h15_clones_of_a_session_are_the_same_session() {
     let other = tokio::spawn(session.call_tool("other", ()).into_future());
     let second = expect(&mut peer, "tools/call").await;
     assert_ne!(first["id"], second["id"]);
-    // Answered in the other order.
+    // The answers come in the opposite order.
     answer(
         &mut peer,
         &second,

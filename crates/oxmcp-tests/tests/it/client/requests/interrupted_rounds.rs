@@ -1,5 +1,5 @@
-//! Rounds that end before there is a result: by failures, cancellation, the end of the session, and
-//! time-outs.
+//! Rounds that end before there is a result: by failures, by cancellation, by the end of the
+//! session, and by timeouts.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::client::{
     session_of,
 };
 
-/// A client whose user takes an hour, and tells when that is no longer wanted; and whose model fails at once.
+/// A client whose user takes an hour and reports the cancellation, and whose model fails at once.
 fn slow_user() -> (Client, mpsc::Receiver<&'static str>) {
     let (sender, heard) = mpsc::channel(8);
     let client = client()
@@ -43,7 +43,7 @@ fn slow_user() -> (Client, mpsc::Receiver<&'static str>) {
     (client, heard)
 }
 
-/// What the handler tells next, if it does.
+/// The next report of the handler, if there is one.
 async fn next(heard: &mut mpsc::Receiver<&'static str>) -> Option<&'static str> {
     timeout(Duration::from_secs(60), heard.recv()).await.ok()?
 }
@@ -70,7 +70,7 @@ async fn the_first_failure_ends_the_others_and_the_call() {
     assert_silent(&mut peer).await;
 }
 
-/// How a call ends while the user is asked.
+/// The error of a call that is ended while the user is asked.
 async fn ended(end: impl AsyncFnOnce(&CancellationToken, oxmcp::ClientSession)) -> Error {
     let (client, mut heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
@@ -175,7 +175,7 @@ async fn k4_a_session_that_is_being_closed_lets_a_call_finish_its_rounds() {
         } else {
             user()
         };
-        // Closed before the server asks, once it has asked, while the user is asked, and after that.
+        // The session is closed before the server asks, once it has asked, while the user is asked, and after that.
         for closed in 0..4 {
             let (mut peer, session, _) = session_of(client.clone(), MODERN).await;
             let call = calling(&session);
@@ -230,7 +230,7 @@ async fn a_session_that_is_being_closed_waits_no_longer_for_rounds_than_for_a_ca
     assert!(call.await.unwrap().unwrap_err().is_closed());
     assert_eq!(next(&mut heard).await, Some("cancelled"));
 
-    // What goes on by hand is over with its answer, whether anybody looks at that or not.
+    // A manual call ends with its first answer, whether the caller reads the answer or not.
     for looks in [true, false] {
         let (mut peer, session, _) = session_of(user(), MODERN).await;
         let mut call = Box::pin(session.call_tool("t", ()).manual());

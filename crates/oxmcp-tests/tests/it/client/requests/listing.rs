@@ -1,4 +1,4 @@
-//! Lists as streams over pages.
+//! Listings as streams over pages.
 
 use std::future::IntoFuture;
 
@@ -62,7 +62,7 @@ async fn i6_nothing_is_asked_before_an_entry_is_wanted() {
     let (first_tool, mut tools) = first.await.unwrap();
     assert_eq!(first_tool.unwrap().unwrap().name, "a");
     assert_eq!(tools.next().await.unwrap().unwrap().name, "b");
-    // Only now is the second page needed.
+    // The second page is not requested before it is needed.
     session.connection_is_quiet(&mut peer).await;
     let last = tokio::spawn(async move { tools.next().await });
     let request = expect(&mut peer, "tools/list").await;
@@ -71,7 +71,7 @@ async fn i6_nothing_is_asked_before_an_entry_is_wanted() {
     assert!(last.await.unwrap().is_none());
 }
 
-/// Says that nothing has been sent so far.
+/// Asserts that nothing has been sent so far.
 trait Quiet {
     async fn connection_is_quiet(&self, peer: &mut testing::ScriptedPeer);
 }
@@ -110,7 +110,7 @@ async fn a_list_of_an_undeclared_feature_is_empty_and_no_request_is_made() {
         assert!(session.resources().all().await.unwrap().is_empty());
         let templates = session.resource_templates().cache(CacheMode::Refresh);
         assert!(templates.all().await.unwrap().is_empty());
-        // The first that the server hears of is a page that is asked for by hand.
+        // The server receives nothing before a page is requested explicitly.
         let page = tokio::spawn(session.list_prompts(Default::default()).into_future());
         let request = expect(&mut peer, "prompts/list").await;
         crate::client::refuse(&mut peer, &request, crate::client::method_not_found()).await;
@@ -133,7 +133,7 @@ async fn an_empty_cursor_is_a_cursor() {
 
 #[tokio::test]
 async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
-    // Also where the circle is longer than one page.
+    // This includes cursors that repeat after more than one page.
     for cursors in [&["x", "x"][..], &["x", "y", "z", "x"]] {
         let (mut peer, session) = session(Revision::V2025_11_25).await;
         let names = tokio::spawn(async move {
@@ -190,7 +190,7 @@ async fn w23_a_list_may_have_max_pages_and_no_more() {
 #[tokio::test]
 async fn the_pages_of_a_list_have_a_bound_in_bytes() {
     let name = "n".repeat(100);
-    // Two pages of one tool each fit, however they are cut.
+    // Two pages of one tool each fit, whatever the page size.
     for (limit, fits) in [(2_000, true), (300, false)] {
         let limits = Limits::default().client(|client| client.max_listing_bytes(limit));
         let server = oxmcp::Server::new("s", "1")
@@ -233,7 +233,7 @@ async fn a_page_that_fails_ends_the_list() {
 async fn next_loses_nothing_when_it_is_dropped() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let mut tools = session.tools();
-    // The request goes out, and the answer is not waited for.
+    // The request is sent and answered, and the future of `next` is dropped before it returns the answer.
     tokio::select! {
         biased;
         _ = tools.next() => panic!("nobody has answered"),

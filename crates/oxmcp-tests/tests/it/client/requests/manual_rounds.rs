@@ -63,7 +63,7 @@ async fn typed_params_are_continued_too() {
     let request = expect(&mut peer, "tools/call").await;
     assert_eq!(request["params"]["requestState"], "new");
     assert_eq!(request["params"]["name"], "t");
-    // The call answers by itself from there on, and the state is the newest.
+    // From here on the call answers questions by itself, and the state is the newest.
     let state = json!({"resultType": "input_required", "requestState": "newer"});
     answer(&mut peer, &request, state).await;
     let request = expect(&mut peer, "tools/call").await;

@@ -1,4 +1,4 @@
-//! A method of the session for every request of the specification.
+//! The session's methods: one for every request of the specification.
 
 use std::{
     future::{Future, IntoFuture},
@@ -26,7 +26,7 @@ fn own<F: Future<Output = oxmcp::Result<T>> + Send + 'static, T>(future: F) -> M
     Box::pin(async move { future.await.map(drop) })
 }
 
-/// What the session is asked for, the method that is sent, and the params without `_meta`.
+/// The calls of the session, each with the method that is sent and its params without `_meta`.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn calls(session: &ClientSession) -> Vec<(Made, &'static str, Value)> {
     let s = session.clone();
@@ -158,7 +158,7 @@ async fn i1_every_method_is_sent_where_the_revision_has_it_and_refused_where_not
                 continue;
             }
             let call = tokio::spawn(call);
-            // Had an earlier one been sent though it is refused, it would come first.
+            // If a refused request had been sent earlier, it would arrive first.
             let mut request = expect(&mut peer, name).await;
             let sent = request["params"].as_object_mut().unwrap();
             assert_eq!(
@@ -182,7 +182,7 @@ async fn i1_every_method_is_sent_where_the_revision_has_it_and_refused_where_not
 async fn i1_no_method_of_the_table_is_missing() {
     let (_peer, session) = session(Revision::LATEST).await;
     let calls = calls(&session);
-    // The session is opened by it.
+    // `initialize` is sent when the session is opened.
     let elsewhere = ["initialize"];
     for row in method::REQUESTS_TO_SERVER {
         let is_called = calls.iter().any(|(_, name, _)| *name == row.name);

@@ -1,4 +1,4 @@
-//! Arguments of tools that are mirrored in headers, and tools whose annotations for that cannot be followed.
+//! Arguments of tools that are mirrored in headers, and tools with invalid annotations for it.
 
 use oxmcp::{
     CacheMode, Client, ClientSession, Extension, Limits, Revision,
@@ -15,7 +15,7 @@ use crate::client::{
 };
 use crate::support::LEGACY;
 
-/// A session with a modern server over a transport that has headers.
+/// A session with a modern server over a transport with headers.
 pub(crate) async fn session_of(client: &Client) -> (ScriptedPeer, Way, ClientSession) {
     let client = client
         .clone()
@@ -26,7 +26,7 @@ pub(crate) async fn session_of(client: &Client) -> (ScriptedPeer, Way, ClientSes
     (peer, way, connecting.await.unwrap().unwrap())
 }
 
-/// A tool that wants an argument repeated in this header.
+/// A tool whose argument is mirrored in this header.
 pub(crate) fn tool(name: &str, header: &Value) -> Value {
     json!({
         "name": name,
@@ -37,12 +37,12 @@ pub(crate) fn tool(name: &str, header: &Value) -> Value {
     })
 }
 
-/// A list of tools, which stays fresh.
+/// A list of tools that stays fresh.
 pub(crate) fn tools(tools: &[Value]) -> Value {
     json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", "tools": tools})
 }
 
-/// Lists all tools of a server that lists these.
+/// Lists all tools of a server whose list is `listed`.
 pub(crate) async fn list(
     peer: &mut ScriptedPeer,
     session: &ClientSession,
@@ -55,7 +55,7 @@ pub(crate) async fn list(
     all.into_iter().map(|tool| tool.name).collect()
 }
 
-/// The headers of a call, as the transport would have sent them.
+/// The headers of a call, as the transport would send them.
 async fn headers(
     peer: &mut ScriptedPeer,
     way: &Way,
@@ -88,7 +88,7 @@ async fn arguments_are_mirrored_once_the_tools_were_listed() {
         assert_eq!(found, plain, "{absent}");
     }
 
-    // What the tool wants now takes the place of what it wanted.
+    // The new header of the tool replaces the old one.
     list(&mut peer, &session, &[tool("run", &json!("Zone"))]).await;
     let found = headers(&mut peer, &way, &session, call()).await;
     assert_eq!(found["mcp-param-zone"], "us-west1");
@@ -148,7 +148,7 @@ async fn a_tool_with_an_impossible_header_is_left_out_of_every_list() {
         json!({"name": "plain", "inputSchema": {"type": "object"}}),
     ]);
 
-    // The stream, the page, and both from what is kept.
+    // The stream, the cached stream, the cached page, and a page that bypasses the cache.
     assert_eq!(list(&mut peer, &session, &listed).await, ["right", "plain"]);
     let kept = session.tools().all().await.unwrap();
     assert_eq!(kept.len(), 2);
@@ -186,7 +186,7 @@ async fn attack_23_a_list_that_another_session_has_brought_is_looked_at_as_well(
 #[tokio::test]
 async fn where_there_are_no_headers_no_tool_is_left_out() {
     let wrong = [tool("wrong", &json!(""))];
-    // Legacy servers know nothing of it, whatever the transport.
+    // Mirrored headers do not exist for legacy servers, whatever the transport.
     for revision in LEGACY {
         let client = client().revisions([revision]);
         let (mut peer, _way, connecting) = connecting(client, None).await;
@@ -196,7 +196,7 @@ async fn where_there_are_no_headers_no_tool_is_left_out() {
         let session = connecting.await.unwrap().unwrap();
         assert_eq!(list(&mut peer, &session, &wrong).await, ["wrong"]);
     }
-    // Nor do transports that have none.
+    // Nor for transports without headers.
     let (mut peer, session) = crate::client::session(Revision::LATEST).await;
     assert_eq!(list(&mut peer, &session, &wrong).await, ["wrong"]);
 }
@@ -220,7 +220,7 @@ async fn an_argument_that_cannot_be_mirrored_is_reported_to_the_transport() {
 
 #[tokio::test]
 async fn attack_7_remembered_headers_of_tools_are_bounded() {
-    // Room for two.
+    // The limit has room for two tools.
     let limits = Limits::default().client(|client| client.max_mirrored_bytes(500));
     let (mut peer, way, session) = session_of(&client().limits(limits)).await;
     let listed = ["a", "b", "c"].map(|name| tool(name, &json!("Region")));
@@ -230,7 +230,7 @@ async fn attack_7_remembered_headers_of_tools_are_bounded() {
         let found = headers(&mut peer, &way, &session, call).await;
         assert_eq!(found.get("mcp-param-region").is_some(), known, "{name}");
     }
-    // What one wants alone is too much.
+    // A tool that exceeds the limit alone is left out.
     let greedy = tool("d", &json!("R".repeat(500)));
     assert!(list(&mut peer, &session, &[greedy]).await.is_empty());
 }

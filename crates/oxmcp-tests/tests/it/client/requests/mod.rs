@@ -1,4 +1,4 @@
-//! Requests that a client makes: calls, lists, typed results, rounds of questions, mirrored
+//! Requests that a client makes: calls, listings, typed results, rounds of questions, mirrored
 //! headers.
 
 mod calls;

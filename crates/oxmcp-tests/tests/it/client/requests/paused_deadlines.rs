@@ -25,7 +25,7 @@ fn form() -> Value {
     json!({"message": "Who are you?", "requestedSchema": schema})
 }
 
-/// A client whose user takes an hour, and who tells when it was no longer wanted.
+/// A client whose user takes an hour and reports the cancellation.
 fn slow() -> (Client, mpsc::Receiver<&'static str>) {
     let (sender, heard) = mpsc::channel(8);
     let client = client().on_elicit(move |_: ElicitFormParams, cx: RequestContext| {
@@ -54,7 +54,7 @@ async fn a_legacy_server_takes_its_question_back() {
         let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
         peer.send(cancel).await.unwrap();
         assert_eq!(heard.recv().await, Some("cancelled"));
-        // Nothing is sent for it: the next message is the answer to a ping.
+        // No answer is sent for the cancelled question: the next message is the answer to a ping.
         let pong = peer
             .ask(json!({"jsonrpc": "2.0", "id": 8, "method": "ping"}))
             .await
@@ -112,7 +112,7 @@ async fn the_deadline_of_a_call_pauses_while_a_legacy_server_asks() {
     answer(&mut peer, &request, done()).await;
     call.await.unwrap().unwrap();
     assert!(start.elapsed() > Duration::from_secs(3700));
-    // It runs on afterwards.
+    // Afterwards deadlines run again.
     let late = calling(&session);
     let _ = expect(&mut peer, "tools/call").await;
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Calls that a server refuses because the mirrored headers do not fit: the list of tools is read
-//! again.
+//! Calls that a server refuses because the mirrored headers do not match: the list of tools is
+//! requested again.
 
 use std::time::Duration;
 
@@ -27,20 +27,20 @@ fn calling(session: &ClientSession) -> JoinHandle<Result<CallToolResult>> {
     )
 }
 
-/// Refuses the next call.
+/// Refuses the next call, and returns its request.
 async fn refuse_call(peer: &mut ScriptedPeer) -> Value {
     let request = expect(peer, "tools/call").await;
     refuse(peer, &request, mismatch()).await;
     request
 }
 
-/// Answers the next question for tools.
+/// Answers the next request for the list of tools.
 async fn answer_list(peer: &mut ScriptedPeer, listed: &[Value]) {
     let request = expect(peer, "tools/list").await;
     answer(peer, &request, tools(listed)).await;
 }
 
-/// Whether the server is asked nothing more.
+/// Asserts that the server receives nothing more.
 async fn assert_quiet(peer: &mut ScriptedPeer) {
     let more = tokio::time::timeout(Duration::from_secs(100), peer.receive()).await;
     assert!(more.is_err(), "{more:?}");
@@ -49,7 +49,7 @@ async fn assert_quiet(peer: &mut ScriptedPeer) {
 #[tokio::test(start_paused = true)]
 async fn a_call_is_made_again_once_the_tools_are_listed_anew() {
     let (mut peer, way, session) = session_of(&client()).await;
-    // What is kept of an earlier list is of no use.
+    // The cached list is outdated.
     list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
     let call = calling(&session);
     let first = refuse_call(&mut peer).await;
@@ -92,7 +92,7 @@ async fn a_call_that_would_be_the_same_is_not_made_again() {
     let plain = json!({"name": "run", "inputSchema": {"type": "object"}});
     for listed in [
         vec![plain],
-        // Or the tool is gone, or wants what cannot be.
+        // The tool is gone, or its annotation is invalid.
         vec![],
         vec![tool("run", &json!(""))],
     ] {
@@ -123,16 +123,16 @@ async fn a_list_without_end_is_given_up() {
     assert_quiet(&mut peer).await;
 }
 
-/// Says to the process that it is the client of a list without end.
+/// Marks the process that runs the client of a list without end.
 #[cfg(target_os = "linux")]
 const ROLE: &str = "OXMCP_TEST_LISTING";
 
-/// A client whose server lists tools without end, and what memory it takes.
+/// A client whose server lists tools without end, and a bound on its memory.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 #[ignore = "the process that the next test starts"]
 async fn child() {
-    /// In KiB.
+    /// The peak memory of this process, in KiB.
     fn high_water() -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -165,7 +165,7 @@ async fn child() {
         answer(&mut peer, &request, listed).await;
     }
     let grown = high_water() - before;
-    // The script of the server is in this process, too, and keeps all that it has said.
+    // The scripted server runs in this process, too, and keeps its whole transcript.
     let most = 4 * (LIMIT >> 10);
     assert!(grown < most, "{grown} KiB more than {before} KiB");
 }

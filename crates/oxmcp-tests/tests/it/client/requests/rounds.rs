@@ -1,4 +1,4 @@
-//! Rounds of questions of modern servers: the client answers, and makes the request again.
+//! Rounds of questions of modern servers: the client answers, and repeats the request.
 
 use std::{
     future::IntoFuture,
@@ -24,7 +24,7 @@ use crate::client::{answer, asks, calling, client, done, expect, pass_on, sessio
 
 pub(crate) const MODERN: Revision = Revision::LATEST;
 
-/// A client that answers all that can be asked.
+/// A client that answers every kind of question.
 fn answering() -> Client {
     client()
         .on_elicit(|_: ElicitFormParams| async { Accept(json!({"name": "Ann"})) })
@@ -84,7 +84,7 @@ async fn all_that_is_asked_is_answered_and_the_request_is_made_again() {
         });
         assert_eq!(without_meta(&second), expected);
 
-        // Answers and state are those of the last round only.
+        // Only the answers and the state of the last round are sent.
         let other = json!({"resultType": "input_required", "inputRequests": {"again": form()}});
         answer(&mut peer, &second, other).await;
         let third = expect(&mut peer, "tools/call").await;
@@ -143,7 +143,7 @@ async fn a_state_without_questions_is_sent_back_after_a_pause_byte_for_byte() {
         );
         peer.send_line(&line).await.unwrap();
         let start = Instant::now();
-        // It is no text that JSON values could hold.
+        // The state is not text that a JSON value could hold.
         let error = peer.receive().await.unwrap_err();
         assert!(error.to_string().contains(state), "{error}");
         assert_eq!(start.elapsed(), Duration::from_millis(pause));
@@ -377,7 +377,7 @@ async fn modern_servers_still_cannot_make_requests() {
     request["id"] = json!(1);
     peer.send(request).await.unwrap();
     let call = calling(&session);
-    // Nothing came before it.
+    // The client sent nothing before the call.
     let request = expect(&mut peer, "tools/call").await;
     answer(&mut peer, &request, done()).await;
     call.await.unwrap().unwrap();
@@ -385,7 +385,7 @@ async fn modern_servers_still_cannot_make_requests() {
 
 const URI: &str = "file:///a";
 
-/// A client that reads the resource before it answers what it is asked.
+/// A client that reads a resource before it answers a question.
 fn curious() -> Client {
     client().on_elicit(|_: ElicitFormParams, cx: RequestContext| async move {
         let session = cx.client_session().unwrap();
@@ -398,7 +398,7 @@ fn contents() -> Value {
     json!({"resultType": "complete", "contents": [{"uri": URI, "text": "x"}], "ttlMs": 60_000})
 }
 
-/// Takes the question for the resource that the handler has.
+/// Answers the handler's own request for the resource.
 async fn let_it_read(peer: &mut ScriptedPeer) {
     let nested = expect(peer, "resources/read").await;
     assert_eq!(nested["params"].get("inputResponses"), None);
@@ -455,7 +455,7 @@ async fn a_waiting_caller_does_not_wait_for_a_question_to_the_user() {
     assert_eq!(request["params"].get("inputResponses"), None);
     answer(&mut peer, &request, contents()).await;
     soon("answer", second).await.unwrap().unwrap();
-    // The person takes longer than any answer may, and that is all right.
+    // The user takes longer than the timeout of any answer, which is allowed.
     let again = expect(&mut peer, "resources/read").await;
     assert!(again["params"]["inputResponses"].is_object());
     answer(&mut peer, &again, contents()).await;

@@ -51,7 +51,7 @@ async fn structured_reads_every_shape_in_every_revision() {
             call("nothing").structured::<Option<u8>>().await.unwrap(),
             None
         );
-        // A tool that returns text without structure.
+        // The tool returns text without structured content.
         assert_eq!(call("text").structured::<String>().await.unwrap(), "red");
         assert_eq!(
             call("text").structured::<Color>().await.unwrap(),
@@ -140,7 +140,7 @@ async fn what_a_tool_wraps_has_one_shape_in_every_revision() {
     }
 }
 
-/// What `structured` makes of a result by script.
+/// The outcome of `structured` for a scripted result.
 async fn read<T: serde::de::DeserializeOwned + Send + 'static>(result: Value) -> oxmcp::Result<T> {
     let (mut peer, session) = session(Revision::V2025_06_18).await;
     let call = tokio::spawn(async move { session.call_tool("t", ()).structured::<T>().await });
@@ -165,7 +165,7 @@ async fn structured_accepts_the_shapes_of_other_servers() {
     assert_eq!(read::<String>(text("4")).await.unwrap(), "4");
     let wrapped = json!({"content": [], "structuredContent": {"result": [1, 2]}});
     assert_eq!(read::<Vec<u8>>(wrapped).await.unwrap(), [1, 2]);
-    // What is an object with a member `result` by itself stays one.
+    // An object that has its own member `result` is read as it is.
     #[derive(Debug, serde::Deserialize)]
     struct Own {
         result: u8,
@@ -210,7 +210,7 @@ async fn a_tool_error_is_the_tools_own_words() {
             .await
             .unwrap_err();
         assert!(error.is_tool_error() && error.message().contains("did not say why"));
-        // Without `structured` it is a result.
+        // Without `structured`, a failure of the tool is a result.
         assert!(session.call_tool("fails", ()).await.unwrap().is_error);
     }
 }
@@ -221,7 +221,7 @@ async fn results_are_held_against_the_listed_schema() {
     let good = json!({"celsius": 22.5});
     let bad = json!({"celsius": "warm"});
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
-        // Whether it is listed, with which schema, whether results are validated, what is returned, whether that is taken.
+        // Whether the tool is listed, its schema, whether results are validated, the content, and whether the content is accepted.
         for (listed, schema, validates, content, is_taken) in [
             (true, &schema, true, &good, true),
             (true, &schema, true, &bad, false),
@@ -254,12 +254,12 @@ async fn results_are_held_against_the_listed_schema() {
                     }
                 }
             }
-            // The result as it is can always be had.
+            // The raw result is always available.
             let plain = tokio::spawn(call().into_future());
             let request = expect(&mut peer, "tools/call").await;
             answer(&mut peer, &request, result.clone()).await;
             plain.await.unwrap().unwrap();
-            // And what a tool says that failed is no result.
+            // The result of a failed tool is not validated.
             let mut failed = result;
             failed["isError"] = json!(true);
             let validated = tokio::spawn(call().validated());

@@ -1,5 +1,5 @@
-//! Notifications of changes: by handlers in every revision, and by `subscriptions/listen` where
-//! there is it.
+//! Notifications of changes: by handlers in every revision, and by `subscriptions/listen` in
+//! revisions that have it.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::support::{calculator, idle};
 const CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// A client that says which of its handlers were called.
+/// A client that reports which of its handlers were called.
 fn with_handlers(client: Client) -> (Client, Receiver<&'static str>) {
     let (sender, heard) = mpsc::channel(16);
     let told = move |what: &'static str| {
@@ -52,7 +52,7 @@ fn acknowledgement(id: &Value, filter: Value) -> Value {
     within(id, ACKNOWLEDGED, json!({"notifications": filter}))
 }
 
-/// A modern session with a server by script that has all that can change.
+/// A modern session with a scripted server that declares all notifications of changes.
 async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
     let (mut peer, connecting) =
         connecting(client.revisions(crate::client::asking(Revision::LATEST))).await;
@@ -70,7 +70,7 @@ async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
     (peer, connecting.await.unwrap().unwrap())
 }
 
-/// A subscription by hand, and the id of its request.
+/// An explicit subscription, and the id of its request.
 async fn subscribe(peer: &mut ScriptedPeer, session: &ClientSession) -> (Subscription, Value) {
     let listener = session.clone();
     let subscribing = tokio::spawn(async move { listener.listen(tools()).once().await });
@@ -120,10 +120,10 @@ async fn h3_p4_a_change_of_the_tools_reaches_the_handler_in_every_revision() {
 async fn h3_handlers_of_a_modern_session_open_one_subscription() {
     let (client, mut heard) = with_handlers(client());
     let (mut peer, session) = modern(client).await;
-    // It is sent before anything else that is asked of the session.
+    // The subscription is requested before any other request of the session.
     let call = tokio::spawn(session.list_tools(Default::default()).into_future());
     let request = expect(&mut peer, "subscriptions/listen").await;
-    // What the server does not declare is not asked for.
+    // Notifications that the server does not declare are not requested.
     let wanted = json!({"toolsListChanged": true, "resourcesListChanged": true});
     assert_eq!(request["params"]["notifications"], wanted);
     let id = &request["id"];
@@ -148,7 +148,7 @@ async fn h3_handlers_of_a_modern_session_open_one_subscription() {
         (id, "notifications/resources/updated", None),
     ];
     peer.send(acknowledgement(id, wanted)).await.unwrap();
-    // Until now a change was told to nobody.
+    // Changes before the subscription were not notified.
     assert_eq!(heard.recv().await, Some("tools"));
     assert_eq!(heard.recv().await, Some("resources"));
     for (id, method, called) in lists {
@@ -158,7 +158,7 @@ async fn h3_handlers_of_a_modern_session_open_one_subscription() {
         settle().await;
         assert_eq!(heard.try_recv().ok(), called, "{method}");
     }
-    // Hours later it is still open.
+    // Hours later the subscription is still open.
     sleep(Duration::from_secs(24 * 3600)).await;
     peer.send(within(id, CHANGED, json!({}))).await.unwrap();
     assert_eq!(heard.recv().await, Some("tools"));
@@ -222,7 +222,7 @@ async fn a_subscription_from_its_first_message_to_its_last() {
     .await;
     assert_eq!(subscription.ended().await, SubscriptionEnd::Graceful);
 
-    // What has arrived can still be read, and the same is not said twice.
+    // Events that have arrived can still be read, and duplicates are merged.
     assert_eq!(
         subscription.next().await,
         Some(SubscriptionEvent::ToolsListChanged)
@@ -269,10 +269,10 @@ async fn a_subscription_says_how_it_ended() {
     assert_eq!(subscription.next().await, None);
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], id);
-    // What comes too late is of no interest.
+    // Late notifications are ignored.
     peer.send(within(&id, CHANGED, json!({}))).await.unwrap();
 
-    // The server takes it back.
+    // The server cancels the subscription.
     let (subscription, id) = subscribe(&mut peer, &session).await;
     let params = json!({"requestId": id});
     peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
@@ -281,7 +281,7 @@ async fn a_subscription_says_how_it_ended() {
     assert_eq!(subscription.ended().await, SubscriptionEnd::Remote);
     drop(subscription);
 
-    // The server goes; had the one before been cancelled once more, it would have come first.
+    // The server disconnects. A second cancellation of the subscription before would have arrived first.
     let (subscription, _) = subscribe(&mut peer, &session).await;
     drop(peer);
     assert_eq!(subscription.ended().await, SubscriptionEnd::Remote);
@@ -327,7 +327,7 @@ async fn a_subscription_that_is_not_acknowledged_is_an_error() {
         let error = listening.await.unwrap().unwrap_err();
         assert!(error.message().contains(says), "{error}");
     }
-    // Who does not wait for it takes it back.
+    // A caller that stops waiting cancels the request.
     let listener = session.clone();
     let listening = tokio::spawn(async move { listener.listen(tools()).await.map(drop) });
     let request = expect(&mut peer, "subscriptions/listen").await;
@@ -349,7 +349,7 @@ async fn subscriptions_are_distinguished_and_do_not_call_handlers() {
     server.add_tools([idle("more")]).unwrap();
     assert_eq!(one.next().await, Some(SubscriptionEvent::ToolsListChanged));
     settle().await;
-    // Once since changes before the first subscription are told to nobody, and once for this one.
+    // Once because changes before the first subscription are not notified, and once for this change.
     assert_eq!(heard.try_recv(), Ok("tools"));
     assert_eq!(heard.try_recv(), Ok("tools"));
     assert!(
@@ -357,7 +357,7 @@ async fn subscriptions_are_distinguished_and_do_not_call_handlers() {
         "the handler was called for each subscription"
     );
 
-    // The server closes: all end properly.
+    // The server closes the session: all subscriptions end gracefully.
     server.sessions().next().unwrap().close().await.unwrap();
     assert_eq!(one.ended().await, SubscriptionEnd::Graceful);
     assert_eq!(other.ended().await, SubscriptionEnd::Graceful);

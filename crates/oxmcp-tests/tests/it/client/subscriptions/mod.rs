@@ -1,5 +1,5 @@
-//! Subscriptions of a client: handlers and watchers in every revision, streams of events where the
-//! revision has them.
+//! Subscriptions of a client: handlers and watches in every revision, streams of events in
+//! revisions that have them.
 
 mod listen;
 pub(crate) mod resync;

@@ -1,4 +1,4 @@
-//! Subscriptions that are interrupted: they are opened anew, and nothing is missed.
+//! Interrupted subscriptions: they are opened again, and no change is missed.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) fn resources() -> Value {
     json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}})
 }
 
-/// A modern session with a server by script that tells of all that changes.
+/// A modern session with a scripted server that declares all notifications of changes.
 pub(crate) async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
     let (mut peer, connecting) =
         connecting(client.revisions(crate::client::asking(Revision::LATEST))).await;
@@ -36,7 +36,7 @@ pub(crate) async fn modern(client: Client) -> (ScriptedPeer, ClientSession) {
     (peer, connecting.await.unwrap().unwrap())
 }
 
-/// The next request for a subscription, and what it asks for.
+/// The id and the filter of the next request for a subscription.
 pub(crate) async fn listen(peer: &mut ScriptedPeer) -> (Value, Value) {
     let request = expect(peer, "subscriptions/listen").await;
     (
@@ -50,21 +50,21 @@ pub(crate) async fn acknowledge(peer: &mut ScriptedPeer, id: &Value, filter: Val
     tell(peer, id, method, json!({"notifications": filter})).await;
 }
 
-/// Says something within a subscription.
+/// Sends a notification within a subscription.
 pub(crate) async fn tell(peer: &mut ScriptedPeer, id: &Value, method: &str, mut params: Value) {
     params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
     let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
     peer.send(message).await.unwrap();
 }
 
-/// Agrees to the next request for a subscription, whatever it asks for.
+/// Acknowledges the next request for a subscription, with its whole filter.
 pub(crate) async fn agree(peer: &mut ScriptedPeer) -> (Value, Value) {
     let (id, filter) = listen(peer).await;
     acknowledge(peer, &id, filter.clone()).await;
     (id, filter)
 }
 
-/// Ends a subscription as a server does that has nothing more to say.
+/// Ends a subscription gracefully, as the server.
 pub(crate) async fn end(peer: &mut ScriptedPeer, id: &Value) {
     answer(peer, &json!({"id": id}), json!({"resultType": "complete"})).await;
 }
@@ -108,7 +108,7 @@ async fn p5_a_subscription_that_the_server_ends_is_taken_up_again() {
             Some(SubscriptionEvent::Resumed(tools()))
         );
     }
-    // One that was taken back is, too; and after a while all begins anew.
+    // A subscription that the server cancels is opened again, too; after a while the backoff starts over.
     sleep(SECOND * 3600).await;
     let start = Instant::now();
     let taken_back =
@@ -117,7 +117,7 @@ async fn p5_a_subscription_that_the_server_ends_is_taken_up_again() {
     let (id, _) = listen(&mut peer).await;
     assert!(start.elapsed() <= SECOND / 2 + Duration::from_millis(1));
     assert_eq!(subscription.end(), None);
-    // The server can agree to less than before.
+    // The server can grant less than before.
     acknowledge(&mut peer, &id, json!({})).await;
     let nothing = SubscriptionFilter::default();
     assert_eq!(
@@ -125,7 +125,7 @@ async fn p5_a_subscription_that_the_server_ends_is_taken_up_again() {
         Some(SubscriptionEvent::Resumed(nothing.clone()))
     );
     assert_eq!(*subscription.filter(), nothing);
-    // A server that agrees to nothing is not asked for ever.
+    // A subscription with an empty grant is not opened again.
     end(&mut peer, &id).await;
     assert_eq!(subscription.ended().await, SubscriptionEnd::Graceful);
     quiet(&mut peer, SECOND * 600).await;
@@ -152,7 +152,7 @@ async fn p5_a_server_that_fails_is_asked_less_and_less_often() {
         subscription.next().await,
         Some(SubscriptionEvent::Resumed(tools()))
     );
-    // Where it cannot help it is not asked again.
+    // A subscription is not requested again once the server does not know the method.
     end(&mut peer, &id).await;
     let (id, _) = listen(&mut peer).await;
     refuse(
@@ -204,7 +204,7 @@ async fn an_interruption_invalidates_the_cache() {
     for resumed in [false, true] {
         if resumed {
             end(&mut peer, &id).await;
-            // Until the server is heard again, its own word counts.
+            // Until the server is heard again, the lifetime that it declares counts.
             session.tools().all().await.unwrap();
             agree(&mut peer).await;
             subscription.next().await.unwrap();
@@ -227,7 +227,7 @@ async fn p5_handlers_are_called_after_an_interruption() {
     let (mut peer, _session) = modern(client).await;
     let (id, filter) = agree(&mut peer).await;
     assert_eq!(filter, json!({"toolsListChanged": true}));
-    // What has changed before the server agreed was never told.
+    // Changes before the acknowledgement were not notified, so the handler is called once.
     soon("call of the handler", heard.recv()).await.unwrap();
     settle().await;
     assert!(heard.try_recv().is_err());
@@ -260,7 +260,7 @@ async fn what_was_listed_before_the_server_agreed_is_listed_again() {
     assert!(session.tools().all().await.unwrap().is_empty());
 }
 
-/// A server that takes the request and never says so.
+/// A server that takes the request and never acknowledges it.
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_is_never_acknowledged_times_out() {
     let (mut peer, session) = modern(client()).await;
@@ -275,7 +275,7 @@ async fn a_subscription_that_is_never_acknowledged_times_out() {
     assert!(error.message().contains("did not acknowledge"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(120));
 
-    // The same where it is asked again, which it then is once more.
+    // The request times out after an interruption as well, and is then made again.
     let (mut subscription, id) = subscription(&mut peer, &session).await;
     end(&mut peer, &id).await;
     let (id, _) = listen(&mut peer).await;
@@ -350,7 +350,7 @@ async fn a_pinned_session_asks_again_what_the_server_tells_of() {
         refuse(&mut peer, &asked, busy()).await;
         settle().await;
         if is_dropped {
-            // The task that asks does not keep the session open.
+            // The background task that asks does not keep the session open.
             drop(session);
             let heard = timeout(SECOND / 10, peer.receive()).await;
             assert!(heard.is_ok_and(|it| it.is_err()), "it is closed");

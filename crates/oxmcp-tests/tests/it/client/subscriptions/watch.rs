@@ -22,7 +22,7 @@ use crate::client::{
 
 const UPDATED: &str = "notifications/resources/updated";
 
-/// A session with a legacy server by script that tells of all that changes.
+/// A session with a scripted legacy server that declares all notifications of changes.
 async fn legacy() -> (ScriptedPeer, ClientSession) {
     let client = client().revisions([Revision::V2025_11_25]);
     let (mut peer, connecting) = connecting(client).await;
@@ -49,7 +49,7 @@ async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
     let (second, filter) = listen(&mut peer).await;
     let both = json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]});
     assert_eq!(filter, both);
-    // The old one is not ended before the new one is there, and what is still said on it is heard.
+    // The old subscription does not end before the new one is acknowledged, and its last notifications are delivered.
     quiet(&mut peer, SECOND).await;
     acknowledge(&mut peer, &second, filter).await;
     let mut watch = watch.await.unwrap().unwrap();
@@ -58,7 +58,7 @@ async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], first);
 
-    // Others that watch the same cost nothing.
+    // Another watch of the same resource sends nothing.
     let mut other = session.watch_resource("file:///a").await.unwrap();
     tell(
         &mut peer,
@@ -76,7 +76,7 @@ async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
     drop(watch);
     quiet(&mut peer, SECOND).await;
 
-    // When the last goes, the subscription is for what is left.
+    // When the last watch is dropped, the subscription is replaced by one without the resource.
     drop(other);
     let (third, filter) = agree(&mut peer).await;
     assert_eq!(filter, json!({"toolsListChanged": true}));
@@ -93,7 +93,7 @@ async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
     let (id, _) = agree(&mut peer).await;
     let mut watch = soon("watch", watch).await.unwrap().unwrap();
     end(&mut peer, &id).await;
-    // Who comes meanwhile waits for the next answer.
+    // A watch that begins meanwhile waits for the next acknowledgement.
     let other = watching(&session, "file:///b");
     let (id, filter) = listen(&mut peer).await;
     assert_eq!(
@@ -104,7 +104,7 @@ async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
     acknowledge(&mut peer, &id, filter).await;
     let mut other = soon("watch", other).await.unwrap().unwrap();
     assert_eq!(soon("update", watch.next()).await.unwrap().uri, "file:///a");
-    // A server that is asked again and agrees to less has ended the watch.
+    // A server that grants less after an interruption ends the watch.
     end(&mut peer, &id).await;
     let (id, _) = listen(&mut peer).await;
     acknowledge(
@@ -120,7 +120,7 @@ async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
     drop(session);
     drop(watch);
     drop(peer);
-    // It was an update, too, that nobody had taken.
+    // The interruption counts as an update, too, which was not read yet.
     while soon("update", other.next()).await.is_some() {}
     assert_eq!(other.end(), Some(SubscriptionEnd::Remote));
 }
@@ -138,7 +138,7 @@ async fn p1_a_watch_that_the_server_refuses_is_an_error() {
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], first);
 
-    // A refusal is for who asked; what there was goes on, and nobody is asked again.
+    // A refusal fails only its own watch; the open subscription continues, and no request is repeated.
     for (code, message) in [(-32602, "no"), (-32603, "too many")] {
         let watch = watching(&session, "file:///other");
         let (id, _) = listen(&mut peer).await;
@@ -150,7 +150,7 @@ async fn p1_a_watch_that_the_server_refuses_is_an_error() {
     }
     quiet(&mut peer, SECOND * 600).await;
 
-    // Nothing is sent to a server that tells nobody of resources.
+    // Nothing is sent to a server that does not notify updates of resources.
     let (_peer, session) = crate::client::session(Revision::LATEST).await;
     let error = session.watch_resource("file:///a").await.unwrap_err();
     assert!(error.is_unsupported(), "{error}");
@@ -171,7 +171,7 @@ async fn p1_a_server_that_cannot_be_asked_is_asked_no_more() {
         let error = watch.await.unwrap().unwrap_err();
         assert_eq!(error.message(), "Method not found");
     }
-    // Nor is one that says nothing.
+    // A server that does not answer is not asked again either.
     let watch = watching(&session, "file:///a");
     let (id, _) = listen(&mut peer).await;
     let error = watch.await.unwrap().unwrap_err();
@@ -179,7 +179,7 @@ async fn p1_a_server_that_cannot_be_asked_is_asked_no_more() {
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], id);
     quiet(&mut peer, SECOND * 600).await;
-    // Nor is one that nobody waits for.
+    // Neither is a server whose watch was abandoned.
     let watch = watching(&session, "file:///a");
     let (id, _) = listen(&mut peer).await;
     watch.abort();
@@ -218,7 +218,7 @@ async fn p1_legacy_servers_are_asked_once_for_each_resource() {
     let request = expect(&mut peer, "resources/unsubscribe").await;
     assert_eq!(request["params"]["uri"], "file:///a");
 
-    // Who comes back while it is taken back asks anew, and later.
+    // A watch that begins during the unsubscription is requested again afterwards.
     let again = watching(&session, "file:///a");
     settle().await;
     answer(&mut peer, &request, json!({})).await;
@@ -246,7 +246,7 @@ async fn p1_a_resource_that_is_watched_again_needs_no_new_agreement() {
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
     let watch = watch.await.unwrap().unwrap();
-    // Nobody has told the server, so there is nothing that it has to agree to again.
+    // The server was not told of the dropped watch, so it need not grant it again.
     drop(watch);
     let again = timeout(SECOND, session.watch_resource("file:///a")).await;
     let mut again = again.expect("the subscription is still open").unwrap();
@@ -279,7 +279,7 @@ async fn p1_unread_updates_are_bounded() {
     settle().await;
     assert_eq!(watch.next().await.unwrap().uri, "file:///dir/b");
     assert_eq!(watch.next().await.unwrap().uri, "file:///dir/c");
-    // It ends when the session is closed.
+    // The watch ends when the session is closed.
     let closing = tokio::spawn(async move { session.close().await });
     assert_eq!(watch.next().await, None);
     assert_eq!(watch.end(), Some(SubscriptionEnd::Local));

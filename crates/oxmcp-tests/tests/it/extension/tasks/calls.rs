@@ -1,4 +1,4 @@
-//! Calls that become tasks, and how those end.
+//! Calls that become tasks, and the outcomes of those tasks.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ async fn a_call_becomes_a_task_where_the_request_declares_it() {
         done.get("error").is_none() && done.get("inputRequests").is_none(),
         "{done}"
     );
-    // A request that does not declare it waits, whatever was declared before.
+    // A request that does not declare the extension waits for its result, whatever earlier requests declared.
     let plain = peer
         .0
         .ask(modern(90, "tools/call", json!({"name": "report"})))
@@ -171,7 +171,7 @@ async fn a_tool_that_requires_tasks_is_refused_without_them() {
     let extensions = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
     assert_eq!(*extensions, json!({ID: {}}));
     for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
-        // That revision has tasks of its own.
+        // 2025-11-25 has tasks of its own.
         if revision == Revision::V2025_11_25 {
             continue;
         }
@@ -183,11 +183,11 @@ async fn a_tool_that_requires_tasks_is_refused_without_them() {
         for word in ["\"report\"", &revision.to_string(), "2026-07-28", ID] {
             assert!(said.contains(word), "{word}: {said}");
         }
-        // Nor does the error about another name show it.
+        // The error about an unknown tool does not name the hidden tool either.
         let unknown = legacy.call_tool("repot", ()).await.unwrap_err();
         assert!(!unknown.message().contains("report"), "{unknown}");
     }
-    // The extension is required of the server, too.
+    // The server must have the extension, too.
     let (tool, _open) = gated(TaskPolicy::Always);
     let error = Server::new("s", "1").tool(tool).check().unwrap_err();
     assert!(error.message().contains(ID), "{error}");
@@ -237,7 +237,7 @@ async fn status_messages_that_follow_each_other_closely_become_one() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(peer.get(&id).await["statusMessage"], "100");
     let kept = store.load(&id).await.unwrap().unwrap();
-    // Made, leased, and four in a second.
+    // One revision when the task is made, one when it is leased, and four per second.
     assert!(kept.revision <= 8, "{}", kept.revision);
 }
 
@@ -260,7 +260,7 @@ async fn what_was_reported_before_there_was_a_task_is_its_first_status_message()
         }
         peer.0.send(call).await.unwrap();
         if asks {
-            // Its caller is told all the same.
+            // The caller still receives the progress.
             for done in 1..=2 {
                 let told = peer.0.receive().await.unwrap();
                 assert_eq!(told["params"]["progress"].as_f64(), Some(f64::from(done)));

@@ -1,4 +1,4 @@
-//! Tasks of a process that shuts down, and work that is left to others.
+//! Tasks of a process that shuts down, and work that is left to other processes.
 
 use std::{future::pending, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
     *,
 };
 
-/// A tool that waits within a step or after it, in the first process, until the test says so.
+/// A tool that waits, within a step or after it, in the first process, until the test opens the gate.
 fn waiting(name: &'static str, in_step: bool, gate: &watch::Receiver<bool>) -> Tool {
     let gate = gate.clone();
     let run = move |cx: RequestContext| {
@@ -57,11 +57,11 @@ async fn a_task_is_handed_over_at_once() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
     let done = peer.until(&id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "first second");
-    // Far less than a lease.
+    // Far less than the duration of a lease.
     assert!(begun.elapsed() < Duration::from_secs(6));
 }
 
-/// A transport to the one client of a process.
+/// A transport to the only client of a process.
 struct OnlyClient<T>(T);
 
 impl<T: Transport> Transport for OnlyClient<T> {
@@ -79,7 +79,7 @@ impl<T: Transport> Transport for OnlyClient<T> {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_hands_its_tasks_over_when_its_only_client_is_gone() {
-    // Another client is still there, or not.
+    // With and without another client.
     for others in [false, true] {
         let store = Arc::new(MemoryTaskStore::new());
         let (_open, gate) = watch::channel(false);
@@ -187,7 +187,7 @@ async fn a_live_task_may_end_and_fails_at_the_last_moment() {
     }
 }
 
-/// How the process ends that has left its work to others.
+/// The end of the process that has left its work to others.
 #[derive(Clone, Copy)]
 enum Ends {
     Soon,
@@ -224,9 +224,9 @@ fn left_work_goes_on(ends: Ends) {
         let server = node(Arc::clone(&store), tool());
         let id = Peer::of(&server).await.begin("work").await;
         match ends {
-            // Before its lease is renewed for the first time.
+            // Before the task's lease is renewed for the first time.
             Ends::Soon => sleep(Duration::from_secs(1)).await,
-            // Its lease is renewed, and stays long.
+            // After the task's lease was renewed, which keeps it long.
             Ends::Late => sleep(Duration::from_secs(60)).await,
             Ends::HandingOver => {
                 sleep(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! Several processes with one store of tasks: those that die, and those that stall.
+//! Several processes with one store of tasks: processes that die, and processes that stall.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ fn the_live_tasks_of_a_process_that_dies_fail_through_another() {
         let server = node(Arc::clone(&store), tool);
         Peer::of(&server).await.begin("report").await
     });
-    // What runs on it is gone, as if its process were killed.
+    // Everything on the runtime is dropped, as if its process were killed.
     drop(runtime);
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let mut peer = Peer::of(&other).await;
-        // Who only listens makes no request after this.
+        // A client that only listens makes no request after this one.
         let listen = json!({"notifications": {"taskIds": [id]}});
         let listen = declaring(50, "subscriptions/listen", listen);
         peer.0.send(listen).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_task_keeps_its_lease_however_long_it_takes() {
     let mut peer = Peer::of(&server).await;
     let (own, left) = (peer.begin("report").await, peer.begin("report").await);
     sleep(HOUR / 4).await;
-    // The one that is left to somebody else is no orphan either.
+    // The task that is completed from elsewhere is not an orphan either.
     let result = CallToolResult::text("by somebody else");
     assert!(
         server
@@ -75,7 +75,7 @@ async fn a_task_keeps_its_lease_however_long_it_takes() {
     peer.until(&own, "completed").await;
 }
 
-/// A handle to a store that answers nothing while its process stalls.
+/// A handle to a store that does not answer while its process stalls.
 pub(crate) struct Stalling(
     pub(crate) Arc<MemoryTaskStore>,
     pub(crate) watch::Receiver<bool>,
@@ -138,7 +138,7 @@ async fn a_process_that_stalls_and_comes_back_writes_nothing() {
     stall.send(true).unwrap();
     sleep(Duration::from_secs(16)).await;
     let epoch = store.claim(&id, HOUR).await.unwrap();
-    // It has the result, and writes it when it comes back.
+    // The handler has its result, and the process tries to write it when it resumes.
     open.send(true).unwrap();
     sleep(Duration::from_secs(1)).await;
     let before = store.load(&id).await.unwrap().unwrap();
@@ -177,11 +177,11 @@ async fn a_handler_whose_lease_is_lost_is_cancelled() {
         stall.send(false).unwrap();
         let awake = tokio::time::Instant::now();
         is_cancelled.wait_for(|it| *it).await.unwrap();
-        // What another process has claimed is seen at once, before the lease is renewed the next time.
+        // The claim of another process is noticed at once, before the next renewal of the lease.
         let soon = Duration::from_secs(1);
         assert!(!is_claimed || awake.elapsed() < soon);
         if !is_claimed {
-            // Nobody else was there: it ends the task itself, as an orphan.
+            // No other process has claimed the task: this process ends it as an orphan.
             peer.until(&id, "failed").await;
         }
     }

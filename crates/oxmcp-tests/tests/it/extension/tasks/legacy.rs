@@ -1,15 +1,15 @@
-//! Tasks of 2025-11-25, which clients ask for, in sessions without identities.
+//! Tasks of 2025-11-25, which clients request, in sessions without identities.
 
 use oxmcp::{Error, JsonSchema, Revision, protocol::CallToolResult, tasks::ServerTasks};
 
 use super::*;
 use crate::support::{LEGACY, answer, idle, notification, request};
 
-/// A client by script in a session of 2025-11-25.
+/// A scripted client in a session of 2025-11-25.
 pub(super) struct Session {
     peer: ScriptedPeer,
     id: i64,
-    /// What it was told and asked meanwhile.
+    /// The other messages that arrived while the client waited for an answer.
     heard: Vec<Value>,
 }
 
@@ -18,7 +18,7 @@ impl Session {
         Self::declaring(server, json!({"elicitation": {}})).await.0
     }
 
-    /// Opens a session, and returns the capabilities of the server, too.
+    /// Opens a session with these client capabilities. Also returns the server's capabilities.
     async fn declaring(server: &Server, capabilities: Value) -> (Self, Value) {
         let mut peer = script(server).await;
         let params = json!({
@@ -38,7 +38,7 @@ impl Session {
         (session, opened["result"]["capabilities"].clone())
     }
 
-    /// Makes a request, and returns its id.
+    /// Sends a request, and returns its id.
     pub(super) async fn send(&mut self, method: &str, params: Value) -> i64 {
         self.id += 1;
         let request = request(self.id, method, params);
@@ -67,7 +67,7 @@ impl Session {
         self.answer(id).await
     }
 
-    /// The first message of a method that comes, or that was heard before.
+    /// The first message with this method, received now or earlier.
     pub(super) async fn hear(&mut self, method: &str) -> Value {
         if let Some(at) = self.heard.iter().position(|it| it["method"] == method) {
             return self.heard.remove(at);
@@ -81,13 +81,13 @@ impl Session {
         }
     }
 
-    /// Answers what the server asks.
+    /// Answers a request of the server.
     pub(super) async fn reply(&mut self, asked: &Value, result: Value) {
         let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
         self.peer.send(reply).await.unwrap();
     }
 
-    /// Calls a tool as a task, and returns its id.
+    /// Calls a tool as a task, and returns the task's id.
     pub(super) async fn begin(&mut self, tool: &str) -> String {
         let params = json!({"name": tool, "task": {}});
         let created = self.ask("tools/call", params).await;
@@ -129,7 +129,7 @@ async fn tasks_are_declared_to_the_revision_that_has_them_and_to_no_other() {
         let opened = peer.initialize(revision).await.unwrap();
         let declared = &opened["result"]["capabilities"];
         let expected = match revision {
-            // Nobody in particular cannot list tasks.
+            // A session without an identity cannot list tasks.
             Revision::V2025_11_25 => json!({"cancel": {}, "requests": {"tools": {"call": {}}}}),
             _ => Value::Null,
         };
@@ -148,7 +148,7 @@ async fn tasks_are_declared_to_the_revision_that_has_them_and_to_no_other() {
         let refused = session.ask(method, json!({"taskId": "t"})).await;
         assert_eq!(refused["error"]["code"], -32601, "{method}: {refused}");
     }
-    // What is not declared is ignored.
+    // A `task` member that the server does not declare is ignored.
     let params = json!({"name": "idle", "task": {"ttl": 7}});
     let done = session.ask("tools/call", params).await;
     assert!(done["result"]["content"].is_array(), "{done}");
@@ -198,7 +198,7 @@ async fn a_call_becomes_a_task_where_its_client_asks_for_one() {
     let (tool, open) = gated(TaskPolicy::After(Duration::from_secs(60)));
     let server = server(tool);
     let mut session = Session::of(&server).await;
-    // Within the time that the server keeps tasks, and not so short that they must be written all the time.
+    // The lifetime is at most the server's own, and not so short that the task must be written all the time.
     for (asked, given) in [
         (json!({}), 3_600_000),
         (json!({"ttl": 60_000}), 60_000),
@@ -237,7 +237,7 @@ async fn a_call_becomes_a_task_where_its_client_asks_for_one() {
     result.as_object_mut().unwrap().remove("_meta");
     assert_eq!(result, plain["result"]);
     assert_eq!(session.get(&id).await["status"], "completed");
-    // Again, once it is over.
+    // The result can be requested again once the task has ended.
     assert_eq!(session.result(&id).await["result"], done["result"]);
 }
 
@@ -263,7 +263,7 @@ async fn calls_that_do_not_fit_a_tools_policy_are_refused() {
         let said = refused["error"]["message"].as_str().unwrap();
         assert!(said.contains(word), "{params}: {said}");
     }
-    // Older revisions have no tasks, and ignore what asks for them.
+    // Older revisions have no tasks, and ignore the `task` member.
     for revision in LEGACY.into_iter().filter(|it| *it != Revision::V2025_11_25) {
         let params = json!({"name": "never", "task": {}});
         let done = answer(&server, revision, "tools/call", params).await;
@@ -325,7 +325,7 @@ async fn results_are_those_of_the_revision_that_made_the_call() {
     assert!(result.get("resultType").is_none(), "{result}");
     result.as_object_mut().unwrap().remove("_meta");
     assert_eq!(result, plain["result"]);
-    // What is completed from elsewhere, too.
+    // The result of a task that is completed from elsewhere is the same, too.
     let waits = Tool::new("wait", "Wait", std::future::pending::<String>);
     server.add_tools([waits.task(TaskPolicy::Always)]).unwrap();
     let id = session.begin("wait").await;
@@ -421,12 +421,12 @@ async fn progress_goes_on_under_the_token_of_the_call() {
         (&told[0]["total"], &told[0]["message"]),
         (&json!(3), &json!("page 1"))
     );
-    // The end of the task is told, too.
+    // The end of the task is notified, too.
     let statuses = of("notifications/tasks/status");
     assert_eq!(statuses.len(), 1, "{statuses:?}");
     assert_eq!(statuses[0]["taskId"], *id);
     assert_eq!(statuses[0]["status"], "completed");
-    // Without a token nothing is told of progress.
+    // Without a token no progress is sent.
     let id = session.begin("write").await;
     session.heard.clear();
     session.result(&id).await;
@@ -463,7 +463,7 @@ async fn a_task_is_visible_in_the_era_that_made_it_and_unknown_ids_get_one_answe
     assert_eq!(texts[0]["code"], -32602);
     assert_eq!(session.get(&old).await["status"], "working");
     assert_eq!(peer.get(&new).await["status"], "working");
-    // Nobody in particular lists nothing.
+    // A session without an identity cannot list tasks.
     let refused = session.ask("tasks/list", json!({})).await;
     assert_eq!(refused["error"]["code"], -32601, "{refused}");
 }
@@ -494,7 +494,7 @@ async fn a_task_expires_and_who_waits_for_it_is_told() {
         .await;
     let expired = session.answer(waiting).await;
     assert_eq!(expired["error"]["code"], -32602, "{expired}");
-    // One that works is kept, as it is in the other era, and goes some time after it is over.
+    // A working task is kept, as in the other era, and expires some time after its end.
     tokio::time::sleep(Duration::from_secs(38)).await;
     assert_eq!(session.get(&begun[1]).await["status"], "working");
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -516,7 +516,7 @@ fn yes() -> Value {
     json!({"action": "accept", "content": {"sure": true}})
 }
 
-/// A tool that asks one thing after the other.
+/// A tool that asks two questions, one after the other.
 fn asking() -> Tool {
     let tool = Tool::new("delete", "Delete", |cx: RequestContext| async move {
         let first: Confirm = cx.ask("first", "Delete it?").await?;
@@ -534,7 +534,7 @@ async fn who_asks_for_the_result_is_asked_what_the_task_asks() {
     session.until(&id, "input_required").await;
     let status = session.hear("notifications/tasks/status").await;
     assert_eq!(status["params"]["status"], "input_required", "{status}");
-    // Nobody is asked who does not ask for the result.
+    // The client is not asked before it requests the result.
     assert!(session.heard.is_empty(), "{:?}", session.heard);
     let waiting = session.send("tasks/result", json!({"taskId": id})).await;
     for expected in ["Delete it?", "For good?"] {
@@ -560,7 +560,7 @@ async fn a_question_goes_to_all_who_wait_and_one_answer_is_enough() {
     let also = other.hear("elicitation/create").await;
     let start = tokio::time::Instant::now();
     one.reply(&asked, yes()).await;
-    // The other one need not answer any more.
+    // The other session need not answer any more.
     let taken_back = other.hear("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], also["id"]);
     assert!(
@@ -587,7 +587,7 @@ async fn a_question_that_was_left_is_asked_again_with_the_next_request_for_the_r
     let taken_back = session.hear("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], asked["id"]);
     assert_eq!(session.get(&id).await["status"], "input_required");
-    // Nor does the end of the session end the task.
+    // The end of the session does not end the task either.
     drop(session);
     let mut session = Session::of(&server).await;
     let waiting = session.send("tasks/result", json!({"taskId": id})).await;
@@ -638,7 +638,7 @@ async fn a_client_that_cannot_be_asked_is_asked_nothing() {
     let id = session.begin("delete").await;
     let refused = session.result(&id).await;
     assert_eq!(refused["result"]["isError"], true, "{refused}");
-    // Nor is it asked for what another session has begun, which that one is asked.
+    // This client is not asked the questions of another session's task either; that session is asked.
     let mut able = Session::of(&server).await;
     let id = able.begin("delete").await;
     let unable = session.send("tasks/result", json!({"taskId": id})).await;

@@ -1,4 +1,4 @@
-//! The extension for tasks: calls that go on when they have been answered.
+//! The extension for tasks: calls that continue after they were answered.
 
 mod calls;
 mod client;
@@ -34,7 +34,7 @@ fn server(tool: Tool) -> Server {
         .tool(tool)
 }
 
-/// A request that declares the extension, and that its client can be asked.
+/// A request that declares the extension, and a client that can be asked.
 fn declaring(id: i64, method: &str, params: Value) -> Value {
     let mut request = modern(id, method, params);
     request["params"]["_meta"][Meta::CLIENT_CAPABILITIES] =
@@ -42,7 +42,7 @@ fn declaring(id: i64, method: &str, params: Value) -> Value {
     request
 }
 
-/// A client by script that declares the extension.
+/// A scripted client that declares the extension.
 struct Peer(ScriptedPeer, i64);
 
 impl Peer {
@@ -56,7 +56,7 @@ impl Peer {
         self.0.ask(declaring(self.1, method, params)).await.unwrap()
     }
 
-    /// Calls a tool, and returns the task that it becomes.
+    /// Calls a tool, and returns the id of the task that it becomes.
     async fn begin(&mut self, tool: &str) -> String {
         let answer = self.ask("tools/call", json!({"name": tool})).await;
         let result = &answer["result"];
@@ -70,7 +70,7 @@ impl Peer {
         answer["result"].clone()
     }
 
-    /// Asks for the task until it has this status.
+    /// Polls the task until it has this status.
     async fn until(&mut self, id: &str, status: &str) -> Value {
         for _ in 0..1000 {
             let state = self.get(id).await;
@@ -95,7 +95,7 @@ fn members(object: &Value) -> Vec<&str> {
     names
 }
 
-/// A tool that is done when the test says so.
+/// A tool that waits until the test opens the gate.
 fn gated(policy: TaskPolicy) -> (Tool, tokio::sync::watch::Sender<bool>) {
     let (open, gate) = tokio::sync::watch::channel(false);
     let tool = Tool::new("report", "Write a report", move || {
@@ -108,7 +108,7 @@ fn gated(policy: TaskPolicy) -> (Tool, tokio::sync::watch::Sender<bool>) {
     (tool.task(policy), open)
 }
 
-/// A tool that asks two things by what it returns, one after the other.
+/// A tool that returns two questions, one after the other.
 fn returning_questions(policy: TaskPolicy) -> Tool {
     let tool = Tool::new("twice", "Ask twice", |cx: RequestContext| async move {
         let asked = cx.request_state().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Orphans: when they are looked for, how many at a time, and those that cannot be taken over.
+//! Orphans: the beginning of the search, the number of takeovers at a time, and orphans that cannot be taken over.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::{leases::node, takeover::process, *};
 
-/// How a process begins to serve. What is returned is kept while it does.
+/// A way in which a process begins to serve. The returned value is kept while the process serves.
 type Serve = fn(Server) -> futures_util::future::BoxFuture<'static, Box<dyn std::any::Any>>;
 
 #[test]
@@ -36,7 +36,7 @@ fn orphans_are_looked_for_from_when_a_process_begins_to_serve() {
             let (tool, open) = gated(TaskPolicy::Required);
             open.send(true).unwrap();
             let _serving = serve(node(Arc::clone(&store), tool)).await;
-            // Nobody asks for anything.
+            // No client makes a request.
             sleep(Duration::from_secs(31)).await;
         });
         let kept = process(store.load(&id)).unwrap().unwrap();
@@ -63,7 +63,7 @@ async fn nothing_looks_for_orphans_where_none_can_be() {
     assert_eq!(running(), before + 1);
 }
 
-/// The ids of tasks whose process has ended.
+/// Starts tasks in a process that then ends. Returns their ids.
 fn orphans<const N: usize>(store: &Arc<MemoryTaskStore>) -> [String; N] {
     process(async {
         let (tool, _open) = gated(TaskPolicy::Required);
@@ -76,7 +76,7 @@ fn orphans<const N: usize>(store: &Arc<MemoryTaskStore>) -> [String; N] {
     })
 }
 
-/// How many of them are done when another process has served for so long.
+/// The number of these tasks that are completed when another process has served for this time.
 fn done_after(store: impl TaskStore + Clone, ids: &[String], time: Duration) -> usize {
     process(async {
         let (tool, open) = gated(TaskPolicy::Required);
@@ -97,12 +97,12 @@ fn done_after(store: impl TaskStore + Clone, ids: &[String], time: Duration) -> 
 fn many_orphans_are_taken_over_without_a_long_pause() {
     let store = Arc::new(MemoryTaskStore::new());
     let ids = orphans::<250>(&store);
-    // After a lease and a pause there are three rounds, a second after each other.
+    // After a lease and a pause there are three rounds, one second apart.
     let done = done_after(Arc::clone(&store), &ids, Duration::from_secs(23));
     assert_eq!(done, 250);
 }
 
-/// A handle to a store that fails to lease or to replace a task where this is said of the operation and the id.
+/// A handle to a store. The function decides by operation and id whether leasing or replacing a task fails.
 #[derive(Clone)]
 pub(super) struct Failing<F>(pub(super) Arc<MemoryTaskStore>, pub(super) F);
 

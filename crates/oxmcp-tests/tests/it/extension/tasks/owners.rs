@@ -91,7 +91,7 @@ async fn who_listens_is_told_what_get_would_say() {
     assert_eq!(told, got);
 }
 
-/// The members of a task in the last message that came, as they stand in it.
+/// The members of a task in the last received message, as their JSON text.
 fn text_of(peer: &Peer, envelope: &str) -> BTreeMap<String, String> {
     let line = peer.0.transcript().lines().next_back().unwrap();
     let message = line.strip_prefix("<- ").unwrap();
@@ -147,7 +147,7 @@ async fn who_listens_is_told_each_state_byte_for_byte_as_get_says_it() {
         }
         for status in statuses {
             let mut told = listening.0.receive().await.unwrap();
-            // The handler takes its answer, which is a change of its own.
+            // The handler takes the answer, which is a change of its own.
             let soon = Duration::from_secs(1);
             while let Ok(next) = tokio::time::timeout(soon, listening.0.receive()).await {
                 told = next.unwrap();

@@ -22,7 +22,7 @@ fn yes() -> Value {
     json!({"action": "accept", "content": {"sure": true}})
 }
 
-/// A tool that asks two things at once.
+/// A tool that asks two questions at once.
 fn asking(policy: TaskPolicy) -> Tool {
     Tool::new("delete", "Delete", |cx: RequestContext| async move {
         let questions = (
@@ -51,7 +51,7 @@ async fn a_task_asks_until_all_is_answered() {
         "{state}"
     );
     let answer = |key: &str, answer: Value| json!({"taskId": id, "inputResponses": {key: answer}});
-    // What does not fit is refused, and what was not asked is ignored.
+    // An invalid answer is refused, and an answer to an unknown question is ignored.
     let refused = peer
         .ask(
             "tasks/update",

@@ -1,4 +1,4 @@
-//! Races of those who ask for a task, answer it, cancel it and complete it.
+//! Races between requests for a task, its answers, its cancellation and its completion.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ struct Number {
     number: u32,
 }
 
-/// A tool that asks for a number, and tells what it got.
+/// A tool that asks for a number, and sends the answer to the test.
 fn asking(heard: mpsc::Sender<u32>) -> Tool {
     let tool = Tool::new("choose", "Choose", move |cx: RequestContext| {
         let heard = heard.clone();
@@ -32,7 +32,7 @@ fn asking(heard: mpsc::Sender<u32>) -> Tool {
     tool.task(TaskPolicy::Required)
 }
 
-/// The key of what a task asks.
+/// The key of the task's question.
 async fn asked(peer: &mut Peer, id: &str) -> String {
     let state = peer.until(id, "input_required").await;
     let questions = state["inputRequests"].as_object().unwrap();
@@ -68,7 +68,7 @@ async fn of_many_answers_to_one_question_at_once_one_counts() {
     assert!(heard.try_recv().is_err());
 }
 
-/// Ends a task from elsewhere.
+/// Completes a task from elsewhere.
 async fn complete(tasks: TaskControl, id: String) -> bool {
     let result = CallToolResult::text("by somebody else");
     tasks.complete(&id, result).await.unwrap()
@@ -76,7 +76,7 @@ async fn complete(tasks: TaskControl, id: String) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right() {
-    // Nobody reads what was chosen: there is room for each round.
+    // The test does not read the numbers: the channel has room for each round.
     let (tell, _heard) = mpsc::channel(64);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;
@@ -92,7 +92,7 @@ async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right()
         for ack in [update.await.unwrap(), cancel.await.unwrap()] {
             assert_eq!(members(&ack["result"]), ["_meta", "resultType"], "{ack}");
         }
-        // Either the cancellation or the completion has ended it by now, unless the answer did.
+        // By now the cancellation or the completion has ended the task, unless the answer did.
         let state = peer.get(&id).await;
         let ended = match state["status"].as_str().unwrap() {
             "cancelled" => !has_completed && state.get("result").is_none(),

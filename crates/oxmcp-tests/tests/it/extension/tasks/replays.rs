@@ -1,4 +1,4 @@
-//! Runs of a handler again, in another process: what is held against the run before, and how much of it is kept.
+//! Replays of a handler in another process: the checks against the earlier run, and the size of its record.
 
 use std::{future::pending, sync::Arc};
 
@@ -75,7 +75,7 @@ fn a_task_that_was_handed_over_once_is_not_tried_for_ever_either() {
         server.tasks().unwrap().hand_over().await;
         id
     });
-    // That is no crash; these four are.
+    // The handover does not count as a crash; these four ends do.
     for runs in 2..=5 {
         process(async {
             let _peer = Peer::of(&node(Arc::clone(&store), tool())).await;
@@ -124,7 +124,7 @@ fn what_a_handler_does_while_its_task_is_made_is_not_lost() {
         let run = move |cx: RequestContext| {
             let ledger = ledger.clone();
             async move {
-                // It goes on while the handler itself is held up.
+                // The spawned task continues while the handler itself is held up.
                 let doing = tokio::spawn(async move {
                     sleep(Duration::from_secs(2)).await;
                     ledger.step(&cx, "late").await

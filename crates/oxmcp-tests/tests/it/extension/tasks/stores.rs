@@ -1,4 +1,4 @@
-//! Stores of tasks, and their bounds.
+//! Stores of tasks, and their limits.
 
 use std::sync::Arc;
 
@@ -225,7 +225,7 @@ async fn ten_thousand_tasks_run_at_once_and_one_more_is_refused() {
     let refused = peer.ask("tools/call", json!({"name": "report"})).await;
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("too many tasks"), "{refused}");
-    // They keep each other from nothing: none is lost, and none expires while it works.
+    // The tasks do not disturb each other: none is lost, and none expires while it works.
     tokio::time::sleep(Duration::from_secs(120)).await;
     open.send(true).unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -233,7 +233,7 @@ async fn ten_thousand_tasks_run_at_once_and_one_more_is_refused() {
         let found = store.load(id).await.unwrap().unwrap();
         assert_eq!(found.task.status, TaskStatus::Completed);
     }
-    // Once they have expired there is room again.
+    // Once they have expired, there is room again.
     tokio::time::sleep(Duration::from_secs(240)).await;
     peer.begin("report").await;
     let kept = store.list(None, None, 10_000).await.unwrap();

@@ -1,5 +1,5 @@
-//! Tasks whose process dies, and that another process with the same store takes over. A process is a runtime here: what runs on it
-//! is gone with it.
+//! Tasks whose process dies, and that another process with the same store takes over. Each process
+//! is a runtime here: everything on it ends with it.
 
 use std::{
     future::{Future, pending},
@@ -30,7 +30,7 @@ pub(super) fn yes() -> Value {
     json!({"action": "accept", "content": {"sure": true}})
 }
 
-/// What handlers have done, outside of all processes.
+/// A record of the handlers' effects, outside of all processes.
 #[derive(Clone, Default)]
 pub(super) struct Ledger(Arc<Mutex<Vec<String>>>);
 
@@ -43,7 +43,7 @@ impl Ledger {
         self.0.lock().unwrap().clone()
     }
 
-    /// A step of this key that writes the key.
+    /// Runs a step with this key that writes the key to the ledger.
     pub(super) async fn step(&self, cx: &RequestContext, key: &str) -> oxmcp::Result<String> {
         let doing = || async {
             self.write(key);
@@ -55,7 +55,7 @@ impl Ledger {
 
 pub(super) type Store = Arc<MemoryTaskStore>;
 
-/// Runs a process.
+/// Runs a future in a process of its own.
 pub(super) fn process<T>(run: impl Future<Output = T>) -> T {
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
@@ -70,7 +70,7 @@ where
     Tool::new("work", "Work", run).task(TaskPolicy::Required)
 }
 
-/// A process that begins a task, and dies when this has run.
+/// Runs a process that begins a task and dies after `then`. Returns the task's id.
 pub(super) fn dies_after(
     store: &Store,
     tool: Tool,
@@ -89,12 +89,12 @@ pub(super) fn dies(store: &Store, tool: Tool) -> String {
     dies_after(store, tool, async |_: &mut Peer, _: &str| {})
 }
 
-/// What a task comes to in another process.
+/// The task once it has this status in another process.
 pub(super) fn ends(store: &Store, tool: Tool, id: &str, status: &str) -> Value {
     process(async {
         let mut peer = Peer::of(&node(Arc::clone(store), tool)).await;
         peer.get(id).await;
-        // The clock of each process begins anew, and that of the one before may have gone further.
+        // The clock of each process starts anew, and the clock of the process before may be ahead of it.
         sleep(Duration::from_secs(120)).await;
         peer.until(id, status).await
     })
@@ -110,7 +110,7 @@ pub(super) fn fails(store: &Store, tool: Tool, id: &str, because: &str) {
     assert!(message.contains(because), "{failed}");
 }
 
-/// A tool that takes steps, one after the other, and waits for ever before one of them.
+/// A tool that runs steps, one after the other, and waits for ever before one of them.
 fn stepping(ledger: &Ledger, keys: &'static [&str], stops_before: &'static str) -> Tool {
     let ledger = ledger.clone();
     work(move |cx| {
@@ -179,7 +179,7 @@ fn what_the_client_said_is_there_again() {
     assert_eq!(text(&done), expected);
 }
 
-/// A tool that asks two things at once.
+/// A tool that asks two questions at once.
 fn asking(ledger: &Ledger) -> Tool {
     let ledger = ledger.clone();
     work(move |cx| {
@@ -251,7 +251,7 @@ fn an_answer_counts_whoever_runs_the_handler_and_where_nobody_does() {
         let mut peer = Peer::of(&node(Arc::clone(&store), asking(&ledger))).await;
         let task = peer.get(&id).await;
         assert_eq!(keys(&task), [left.clone()], "{task}");
-        // Nobody runs the handler yet.
+        // The answer arrives before any process runs the handler again.
         give(&mut peer, &id, &left).await;
         let done = peer.until(&id, "completed").await;
         assert_eq!(text(&done), "true true");
@@ -281,7 +281,7 @@ fn a_question_that_was_taken_back_is_asked_anew_under_another_key() {
         let mut peer = Peer::of(&node(Arc::clone(&store), tool(false))).await;
         let asked = keys(&peer.until(&id, "input_required").await);
         assert_ne!(asked, first);
-        // The old key names nothing any more.
+        // The old key is no longer valid.
         give(&mut peer, &id, &first[0]).await;
         assert_eq!(keys(&peer.get(&id).await), asked);
         give(&mut peer, &id, &asked[0]).await;
@@ -289,7 +289,7 @@ fn a_question_that_was_taken_back_is_asked_anew_under_another_key() {
     });
 }
 
-/// A tool with a step that ends only if the test says so.
+/// A tool with a step that hangs if the test wants it to.
 fn one_step(ledger: &Ledger, is_idempotent: bool, hangs: bool) -> Tool {
     let ledger = ledger.clone();
     work(move |cx| {
@@ -496,7 +496,7 @@ async fn comes_back(is_over: bool) {
     peer.until(&id, until).await;
     sleep(Duration::from_secs(60)).await;
     let second = peer.until(&id, until).await;
-    // Its handler goes on before it knows.
+    // The handler of the stalled process continues before the process knows.
     open.send(true).unwrap();
     stall.send(false).unwrap();
     sleep(Duration::from_secs(60)).await;
@@ -510,7 +510,7 @@ async fn comes_back(is_over: bool) {
 
 #[test]
 fn steps_at_the_same_time_may_come_in_any_order() {
-    // What was done before there was a task, too.
+    // This includes steps that ran before the call became a task.
     for policy in [
         TaskPolicy::Required,
         TaskPolicy::After(Duration::from_secs(1)),
@@ -603,7 +603,7 @@ fn questions_that_are_returned_are_answered_once() {
             if asked == "xx" {
                 return Ok::<_, ToolError>(Reply::Complete("asked".to_owned()));
             }
-            // The same question of the same key, twice.
+            // The same question with the same key, twice.
             let form = ElicitSchema::new().required("sure", BooleanSchema::default());
             let question = InputRequiredResult::new()
                 .with_input_request("sure", ElicitParams::form("Sure?", form))
@@ -707,7 +707,7 @@ async fn a_task_without_steps_and_questions_is_written_three_times() {
     open.send(true).unwrap();
     peer.until(&id, "completed").await;
     let kept = store.load(&id).await.unwrap().unwrap();
-    // Made, leased, ended.
+    // One revision when the task is made, one when it is leased, and one when it ends.
     assert_eq!(kept.revision, 3);
     assert!(kept.task.replay.is_none(), "what is over needs nothing");
 }

@@ -1,4 +1,4 @@
-//! Processes that share a store of tasks, and are killed. What they do is counted in a file outside of them.
+//! Processes that share a store of tasks, and are killed. Their effects are counted in a file outside of them.
 
 use std::{
     env,
@@ -22,25 +22,25 @@ use serde::{Deserialize, Serialize};
 use super::{leases::node, *};
 use crate::child;
 
-/// What the child does.
+/// The variable with the role of the child: the point at which it is killed.
 const ROLE: &str = "OXMCP_TEST_TAKEOVER";
 const FOLDER: &str = "OXMCP_TEST_TAKEOVER_FOLDER";
 const IDEMPOTENT: &str = "OXMCP_TEST_TAKEOVER_IDEMPOTENT";
 
-/// A store in a folder: a file for each task, replaced as a whole, under one lock. A lease holds for as long as its process lives.
+/// A store in a folder: a file for each task, replaced as a whole, under one lock. A lease holds as long as its process lives.
 struct FileStore {
     folder: PathBuf,
-    /// Locked while this process lives.
+    /// A file that is locked while this process lives.
     _alive: File,
 }
 
-/// A task, as its file has it.
+/// The contents of a task's file.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     task: TaskRecord,
     revision: u64,
     epoch: u64,
-    /// The process that has leased it. 0 is none that lives.
+    /// The id of the process that has leased the task. 0 is no living process.
     holder: Option<u32>,
 }
 
@@ -79,7 +79,7 @@ impl FileStore {
         fs::rename(new, self.folder.join(format!("{}.json", kept.task.id))).unwrap();
     }
 
-    /// Changes a task under the lock. What says `None` leaves it as it is.
+    /// Changes a task under the lock. If `change` returns `None`, the task stays as it is.
     fn change<T>(&self, id: &str, change: impl FnOnce(&mut Kept) -> Option<T>) -> Option<T> {
         let lock = open(&self.folder.join("lock"));
         flock(&lock, FlockOperation::LockExclusive).unwrap();
@@ -174,7 +174,7 @@ impl TaskStore for FileStore {
     }
 }
 
-/// A tool with an effect of two parts, whose process is killed at a point.
+/// A tool with an effect of two parts, whose process is killed at the given point.
 fn paying(folder: &Path, point: &str, is_idempotent: bool) -> Tool {
     let (ledger, point) = (folder.join("ledger"), point.to_owned());
     let run = move |cx: RequestContext| {
@@ -204,7 +204,7 @@ fn paying(folder: &Path, point: &str, is_idempotent: bool) -> Tool {
     Tool::new("pay", "Pay", run).task(TaskPolicy::Required)
 }
 
-/// The processes: the first begins a task and is killed, the second tells what it comes to.
+/// The child processes: the first begins a task and is killed, the second prints the task when it has ended.
 #[tokio::test(start_paused = true)]
 #[ignore = "the process that the other tests start"]
 async fn child() {

@@ -1,5 +1,5 @@
-//! Attack classes 16 and 22, on the server: requests that two readers read in two ways, and headers
-//! that contradict the body.
+//! Attack classes 16 and 22, on the server: requests that two readers could read differently, and headers that contradict
+//! the body.
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, request::Builder};
@@ -16,7 +16,7 @@ use crate::{
     support::{calculator, modern, request, text},
 };
 
-/// What a request is answered with.
+/// The status of a response, and the code of its error, or 0.
 async fn told(endpoint: &impl Target, builder: Builder, body: &str) -> (StatusCode, i64) {
     let response = send(endpoint, builder, body.to_owned()).await;
     let status = response.status();
@@ -47,7 +47,7 @@ async fn attack_16_a_member_that_stands_there_twice_is_refused_wherever_it_decid
             (r#""name":"add""#, r#""name":"sub","name":"add""#),
             (r#""arguments":"#, r#""arguments":{},"arguments":"#),
             (r#""a":1"#, r#""a":2,"a":1"#),
-            // One reader decodes names before it compares them, and another does not.
+            // Some readers decode names before they compare them, and others do not.
             (r#""method":"#, r#""meth\u006fd":"ping","method":"#),
             (r#""name":"add""#, r#""n\u0061me":"sub","name":"add""#),
         ] {
@@ -93,7 +93,7 @@ async fn attack_16_names_are_compared_to_the_letter() {
             let answer = json(send(&endpoint, session.builder("POST"), body).await).await;
             assert!(answer["error"]["code"].is_i64(), "{wrong}: {answer}");
         }
-        // With another member that is right, the wrong one is just something else.
+        // If the right member is there, the misspelt one is just an unknown member.
         let body = r#"{"jsonrpc":"2.0","id":1,"Method":"tools/list","ID":2,"method":"ping"}"#;
         let answer = json(send(&endpoint, session.builder("POST"), body).await).await;
         assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
@@ -214,12 +214,12 @@ async fn attack_16_requests_that_two_servers_would_cut_differently_are_refused()
         let head = net::post("", ping);
         let head = head.split_once("content-length").unwrap().0;
         for rest in [
-            // Folded lines.
+            // Folded header lines.
             format!(
                 "content-length: {}\r\nmcp-method: tools\r\n /list\r\n\r\n{ping}",
                 ping.len()
             ),
-            // Two lengths, and a length besides chunks.
+            // Two lengths, ambiguous lengths and codings, and invalid header lines.
             format!(
                 "content-length: 2\r\ncontent-length: {}\r\n\r\n{ping}",
                 ping.len()
@@ -270,7 +270,7 @@ async fn attack_22_headers_of_arguments_must_agree_with_the_arguments() {
             let response = send(&endpoint, builder, message.to_string()).await;
             (response.status(), json(response).await)
         };
-        // Longer heads axum refuses by itself over HTTP/2.
+        // Over HTTP/2, axum itself refuses longer heads.
         let long = if mount == Mount::AxumHttp2 {
             10_000
         } else {
@@ -318,7 +318,7 @@ async fn attack_22_headers_of_arguments_must_agree_with_the_arguments() {
             let (status, code) = told(&endpoint, twice, &message.to_string()).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020));
         }
-        // Legacy requests repeat nothing.
+        // Legacy requests do not repeat arguments in headers.
         let session = Session::open(&endpoint).await;
         let params = json!({"name": "go", "arguments": {"region": "north"}});
         let answer = json(session.call(1, "tools/call", params).await).await;
@@ -334,7 +334,7 @@ async fn attack_22_a_header_that_is_too_long_ends_its_request_alone() {
         let many = (0..2_000).fold(builder("POST"), |it, n| it.header(format!("x-{n}"), "1"));
         for builder in [long, many] {
             let request = builder.body(Full::new(Bytes::from_static(b"{}")));
-            // It may break off before the answer is read.
+            // The connection may break off before the answer is read.
             if let Some(response) = endpoint.try_respond(request.unwrap()).await {
                 assert_eq!(
                     response.status(),

@@ -31,10 +31,10 @@ use crate::{
     support::{calculator, modern, request},
 };
 
-/// Longer than anything takes: what never comes must not hang a test.
+/// A time limit beyond all expected waits, so that a missing event does not hang a test.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// As much as clients put into a frame of HTTP/2: for thousands of tiny ones the connection is closed instead.
+/// As many bytes as clients put into a frame of HTTP/2: with thousands of tiny frames, the connection is closed instead.
 const PART: &[u8] = &[b' '; 10_000];
 
 fn limited(limits: Limits) -> StreamableHttp {
@@ -70,7 +70,7 @@ async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
             assert!(json(refused).await["error"]["code"].is_i64());
         }
         for (builder, _) in kinds() {
-            // What it says of its length is believed where that is too much,
+            // A declared length that is too large is refused at once,
             let never = stream::pending::<Result<Frame<Bytes>, Infallible>>();
             let says = builder
                 .header("content-length", "999999999999")
@@ -79,7 +79,7 @@ async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
             assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         }
         for (builder, _) in kinds() {
-            // and where it says nothing, the end is not waited for.
+            // and without a declared length, the end of the body is not waited for.
             let taken = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&taken);
             let part = move || {
@@ -91,7 +91,7 @@ async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
                 .unwrap();
             let response = endpoint.respond(endless).await;
             assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
-            // What waits in sockets.
+            // The sockets buffer a part of the body.
             assert!(taken.load(Ordering::Relaxed) <= 64 << 20);
         }
     }
@@ -111,12 +111,12 @@ async fn attack_7_there_are_no_more_streams_than_the_limit() {
         let first = Events::of(one.get().await);
         let _second = Events::of(two.get().await);
         for _ in 0..3 {
-            // Those that are refused do not count.
+            // Streams that are refused do not count.
             assert_eq!(one.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(three.get().await.status(), StatusCode::SERVICE_UNAVAILABLE);
         }
         drop(first);
-        // Its place is free as soon as what served it has seen that.
+        // The place is free as soon as the task that served the stream has noticed the drop.
         while three.get().await.status() != StatusCode::OK {
             tokio::task::yield_now().await;
         }
@@ -143,7 +143,7 @@ async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
             assert!(json(refused).await["error"]["code"].is_i64());
         }
         drop(first);
-        // Its place is free as soon as what served it has seen that.
+        // The place is free as soon as the task that served the subscription has noticed the drop.
         let kind = |response: &http::Response<_>| response.headers()["content-type"].clone();
         while kind(&listen(&endpoint).await) != "text/event-stream" {
             tokio::task::yield_now().await;
@@ -181,7 +181,7 @@ async fn attack_7_an_initialize_without_an_id_takes_no_place() {
                 Limits::default().http(|http| http.max_sessions(1)),
             ))
             .await;
-        // It has no id, so that nothing answers it.
+        // Without an id, the message has no answer.
         let mut open = initialize(LEGACY, json!({}));
         open.as_object_mut().unwrap().remove("id");
         let refused = send(&endpoint, builder("POST"), open.to_string());
@@ -211,7 +211,7 @@ async fn params_of_initialize_that_are_too_long_open_no_session() {
     assert_eq!(server.sessions().count(), 0);
     let opened = send(&endpoint, builder("POST"), opening(1 << 19)).await;
     assert_eq!(opened.status(), StatusCode::OK);
-    // It is cut, and no client is turned away for it.
+    // The name is truncated, and the client is not refused for it.
     let session = server.sessions().next().unwrap();
     let name = session.client_info().unwrap().name.clone();
     assert_eq!(name.len(), 16 << 10);
@@ -259,7 +259,7 @@ async fn attack_7_a_session_has_no_more_requests_in_flight_than_the_limit() {
         let second = Events::of(session.post(&wait(2)).await);
         let refused = json(session.post(&wait(3)).await).await;
         assert!(refused["error"]["code"].is_i64(), "{refused}");
-        // The limit is the session's: no other one has to do with it.
+        // The limit is per session: no other session is affected.
         let other = Session::open(&endpoint).await;
         assert_eq!(
             other.call(1, "ping", json!({})).await.status(),
@@ -292,7 +292,7 @@ async fn attack_7_json_is_read_to_a_depth_that_the_stack_has_room_for() {
     }
 }
 
-/// Opens a session and nothing else, where there is room. Returns its id, and the status.
+/// Opens a session and does nothing else, if there is room. Returns its id, and the status.
 async fn open(endpoint: &impl Target, who: Option<&str>) -> (String, StatusCode) {
     let mut request = builder("POST");
     if let Some(who) = who {
@@ -304,7 +304,7 @@ async fn open(endpoint: &impl Target, who: Option<&str>) -> (String, StatusCode)
     (id, response.status())
 }
 
-/// Uses a session. Returns whether it is still there.
+/// Uses a session. Returns whether it still exists.
 async fn ping(endpoint: &impl Target, who: Option<&str>, id: &str) -> bool {
     let mut sent = builder("POST").header("mcp-session-id", id);
     if let Some(who) = who {
@@ -337,7 +337,7 @@ async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
                 left.push(id);
             }
         }
-        // The youngest. Now they are used, and none gives way any more.
+        // The youngest sessions are left. Now they are used, so none of them is evicted any more.
         assert_eq!(left, ids.iter().skip(98).collect::<Vec<_>>());
         let (_, status) = open(&endpoint, None).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
@@ -359,7 +359,7 @@ async fn attack_7_a_principal_has_a_quota_of_sessions() {
         let (of_bob, _) = open(&endpoint, bob).await;
         let (first, _) = open(&endpoint, ann).await;
         let (second, _) = open(&endpoint, ann).await;
-        // Her own oldest gives way, though another is older.
+        // Ann's own oldest session is evicted, though another client's session is older.
         let (third, status) = open(&endpoint, ann).await;
         assert_eq!(status, StatusCode::OK);
         assert!(!ping(&endpoint, ann, &first).await);
@@ -370,7 +370,7 @@ async fn attack_7_a_principal_has_a_quota_of_sessions() {
         }
         assert!(ping(&endpoint, bob, &of_bob).await);
         assert_eq!(open(&endpoint, bob).await.1, StatusCode::OK);
-        // One that she ends makes room again.
+        // A session that Ann ends makes room again.
         let delete = builder("DELETE").header("mcp-session-id", &third);
         send(&endpoint, delete.extension(Principal::new("ann")), "").await;
         while open(&endpoint, ann).await.1 != StatusCode::OK {

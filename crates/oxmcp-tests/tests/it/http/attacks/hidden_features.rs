@@ -16,7 +16,7 @@ use crate::{
     support::{calculator, idle, modern, notification, request},
 };
 
-/// A server with a tool for Ann alone, whose argument headers repeat.
+/// A server with a tool for Ann alone, an argument of which is repeated in a header.
 fn server() -> Server {
     let region = json!({"type": "string", "x-mcp-header": "Region"});
     let schema = json!({"type": "object", "properties": {"region": region}});
@@ -34,7 +34,7 @@ fn is_ann(cx: &RequestContext) -> bool {
     caller.is_some_and(|caller| caller.as_str() == "ann")
 }
 
-/// Opens a session that watches the URI. Returns the answer to that, and the session's stream.
+/// Opens a session that subscribes to the URI. Returns the answer to the subscription, and the session's stream.
 async fn watch(endpoint: &impl Target, who: &str, uri: &str) -> (Value, Events) {
     let who = Principal::new(who);
     let open = initialize(LEGACY, json!({})).to_string();
@@ -63,7 +63,7 @@ async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
             assert_eq!(answer, unknown);
             assert!(events.next().await.unwrap().data.is_null());
             server.resource_updated("app://secret");
-            // Everybody hears of these, the second time after what came before the first.
+            // All clients get these notifications; the second one comes after all that was sent before the first.
             let mut is_told = false;
             for name in ["one", "two"] {
                 let _ = server.clone().tool(idle(&format!("{who}-{name}")));
@@ -80,7 +80,7 @@ async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
     }
 }
 
-/// Calls a tool in a region, of which a header says something.
+/// Calls a tool in a region, with this value of the region's header.
 async fn call(
     endpoint: &impl Target,
     who: &str,

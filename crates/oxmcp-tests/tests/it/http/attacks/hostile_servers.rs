@@ -26,10 +26,10 @@ fn answer(id: u64, text: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
 }
 
-/// Calls a tool, which is answered with each of these; after that it is called once more, and answered well.
+/// For each of these answers, calls a tool that is answered with it, and calls the tool once more, which is answered well.
 async fn endures(bad: Vec<Vec<u8>>) {
     let mut answers = vec![discovered()];
-    // Connections are not used again, and each call has the next id.
+    // Connections are not reused, and each call has the next id.
     for (call, bytes) in bad.iter().enumerate() {
         answers.push(bytes.clone());
         let id = 3 + 2 * call as u64;

@@ -1,5 +1,4 @@
-//! Attack classes 5 and 6: bytes that no decoder expects. The server must answer or hang up, and go
-//! on.
+//! Attack classes 5 and 6: bytes that no decoder expects. The server must answer or close the connection, and continue.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -16,7 +15,7 @@ use crate::{
     support::{calculator, modern, request},
 };
 
-/// Bodies that are no message, or a strange one.
+/// Bodies that are no messages, or unusual ones.
 fn bodies() -> Vec<Vec<u8>> {
     let deep = 100_000;
     let texts = [
@@ -72,7 +71,7 @@ fn bodies() -> Vec<Vec<u8>> {
     bodies
 }
 
-/// A server whose tools take what they get, panic, and are well.
+/// A server with a tool that takes any arguments, one that panics, and one that works.
 fn server() -> Server {
     let any = Tool::new("any", "Take anything", |_: Value| async {});
     let panics = Tool::new("panics", "Panic", || async {
@@ -184,7 +183,7 @@ async fn attack_5_heads_that_say_strange_things_are_answered() {
                     }
                     let request = builder.body(Full::new(Bytes::from(ping))).unwrap();
                     let Some(response) = endpoint.try_respond(request).await else {
-                        // A length that is no number or another one is against the rules of HTTP/2 itself.
+                        // HTTP/2 itself forbids a length that is no number or that differs from the body.
                         assert!(mount.is_http2() && name == "content-length", "{name}");
                         continue;
                     };
@@ -223,7 +222,7 @@ async fn attack_5_a_handler_that_panics_fails_its_call_alone_and_tells_nothing()
     }
 }
 
-/// A template that is matched as it stands.
+/// A dynamic template with this URI template.
 fn template(uri: &str) -> ResourceTemplate {
     ResourceTemplate::dynamic(uri, uri, |_cx, variables| async move {
         variables.get("c").map(|c| c.len().to_string())
@@ -251,7 +250,7 @@ async fn attack_6_a_uri_of_a_megabyte_is_matched_in_one_pass() {
             let answer = json(response).await;
             let answered = answer.get("result").is_some() || answer["error"]["code"].is_i64();
             assert!(answered, "{part}");
-            // A modern client says it twice; without a network nothing bounds the header.
+            // A modern client repeats the URI in a header; without a network nothing bounds the header.
             let message = modern(1, "resources/read", params);
             if mount == Mount::Http1 && uri.is_ascii() && !uri.contains('\0') {
                 let builder = modern_builder(&message);
@@ -260,7 +259,7 @@ async fn attack_6_a_uri_of_a_megabyte_is_matched_in_one_pass() {
                     .status();
                 assert!(status.is_success() || status.is_client_error(), "{part}");
             }
-            // And completion, which looks at templates as well.
+            // Completion matches templates as well.
             let complete = json!({"ref": {"type": "ref/resource", "uri": uri},
             "argument": {"name": "a", "value": "a"}});
             let response = session.call(2, "completion/complete", complete).await;

@@ -1,4 +1,4 @@
-//! Attack class 3: answers to another client whose requests have the same ids.
+//! Attack class 3: answers that go to another client whose requests have the same ids.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     support::{calculator, modern, notification},
 };
 
-/// So many clients of each kind.
+/// The number of clients of each kind.
 const CLIENTS: usize = 20;
 
 #[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
@@ -27,7 +27,7 @@ struct Who {
     who: String,
 }
 
-/// A tool that says twice whom it works for, and answers nobody before it was called by all.
+/// A tool that reports its caller's name twice, and answers only after all clients have called it.
 fn echo(all: usize) -> Tool {
     let barrier = Arc::new(Barrier::new(all));
     Tool::new(
@@ -50,7 +50,7 @@ fn call_echo(who: &str) -> Value {
     json!({"name": "echo", "arguments": {"who": who}, "_meta": meta})
 }
 
-/// What came for one call: each message must name the caller.
+/// Asserts that each message for one call names its caller.
 async fn assert_own(mut events: Events, who: &str) {
     let mut messages = Vec::new();
     while let Some(event) = events.next().await {
@@ -126,7 +126,7 @@ async fn attack_3_clients_of_every_transport_get_their_own_answers_over_tcp() {
                     .await
                     .unwrap();
                 assert_eq!(result.to_text(), who);
-                // Before 2025-03-26 progress has no text.
+                // Before 2025-03-26, progress has no message.
                 let text = Some(&*who).filter(|_| number % 3 != 2);
                 while let Ok(message) = told.try_recv() {
                     assert_eq!(message.as_deref(), text);
@@ -146,7 +146,7 @@ fn greeter() -> Server {
     calculator().tool(tool)
 }
 
-/// A session in which the user is being asked, and the question.
+/// A session in which the user is being asked, the stream of the call, and the question.
 async fn being_asked<T: Target>(endpoint: &T) -> (Session<T>, Events, Value) {
     let session = Session::open_in(endpoint, LEGACY, json!({"elicitation": {}})).await;
     let params = json!({"name": "greet", "arguments": {}});
@@ -184,7 +184,7 @@ async fn attack_3_no_client_answers_the_question_of_another() {
     }
 }
 
-/// A tool that waits to be released or cancelled, and says which.
+/// A tool that waits to be released or cancelled, and returns which of the two happened.
 fn wait(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("wait", "Wait", move |cx: RequestContext| {
@@ -230,7 +230,7 @@ async fn attack_3_no_client_cancels_the_requests_of_another() {
             let builder = builder("POST")
                 .header("mcp-protocol-version", "2026-07-28")
                 .header("mcp-method", "notifications/cancelled")
-                // It is no session's, whatever it names.
+                // A modern notification belongs to no session, whatever session this header names.
                 .header("mcp-session-id", &ann.id);
             send(&endpoint, builder, by_header.to_string()).await;
         }

@@ -1,5 +1,5 @@
-//! Attacks on other implementations of the protocol over HTTP, tried on this one. The test of an
-//! attack on one part alone is beside that part: `grep attack_`.
+//! Attacks on other implementations of the protocol over HTTP, repeated against this one. The test of an attack on a single
+//! part is next to that part: `grep attack_`.
 
 mod ambiguity;
 mod bounds;

@@ -17,7 +17,7 @@ use crate::{
     support::{calculator, modern, request},
 };
 
-/// What there is to reach: each method of HTTP, with what makes it a request of one transport or another.
+/// An endpoint with a session, and the requests to it: each method of HTTP, and the requests of each transport.
 struct Reach {
     unmounted: StreamableHttp,
     endpoint: Mounted,
@@ -39,7 +39,7 @@ impl Reach {
         }
     }
 
-    /// Requests that would be served, but for where they come from, with their bodies.
+    /// Requests that would be served if they came from an allowed host and origin, with their bodies.
     fn requests(&self) -> Vec<(Builder, String)> {
         let id = &self.session.id;
         let of = |method: &str, uri: &str| {
@@ -70,7 +70,7 @@ impl Reach {
             // The transport of 2024-11-05.
             (of("GET", "/mcp"), String::new()),
             (post("/mcp?sessionId=1"), ping),
-            // What there is not must not tell so, either.
+            // Methods and paths that do not exist must be refused in the same way.
             (of("OPTIONS", "/mcp"), String::new()),
             (of("PUT", "/mcp"), String::new()),
             (of("HEAD", "/mcp"), String::new()),
@@ -81,7 +81,7 @@ impl Reach {
         ]
     }
 
-    /// All of them must be refused, and nothing must have come of it.
+    /// Asserts that all requests are refused, and have no effect.
     async fn refuses_all(&self, mark: impl Fn(Builder) -> Builder) {
         for (builder, body) in self.requests() {
             let builder = mark(builder);
@@ -165,7 +165,7 @@ async fn attack_1_the_url_of_a_request_is_no_way_around_its_host() {
             }
         }
         if !mount.is_http2() {
-            // Old requests need no host; here they do.
+            // HTTP/1.0 requires no host, but the server does.
             let old = "GET /mcp HTTP/1.0\r\naccept: text/event-stream\r\n\r\n";
             assert_eq!(net::status(&net::ask(endpoint.address, old).await), 403);
         }
@@ -260,7 +260,7 @@ async fn attack_2_content_types_of_html_forms_are_refused() {
                 }
                 let is_2024 = builder.uri_ref().unwrap().query().is_some();
                 let status = send(&reach.endpoint, builder, body).await.status();
-                // Who names no session of 2024-11-05 is told so first.
+                // A request for an unknown session of 2024-11-05 is refused for that reason first.
                 let refused = [StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::NOT_FOUND];
                 assert_eq!(status, refused[usize::from(is_2024)], "{kind:?}");
             }

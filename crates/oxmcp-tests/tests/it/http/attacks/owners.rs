@@ -22,7 +22,7 @@ use crate::{
     support::{calculator, idle, modern, notification, request},
 };
 
-/// Who comes, where it is known.
+/// Callers other than Ann, with their names if these are known.
 const OTHERS: [Option<&str>; 4] = [None, Some("bob"), Some("ANN"), Some("")];
 
 fn of(builder: http::request::Builder, who: Option<&str>) -> http::request::Builder {
@@ -65,7 +65,7 @@ async fn attack_4_ids_of_sessions_cannot_be_guessed() {
             ids.insert(session.id);
         }
         assert_eq!(ids.len(), 200);
-        // Each place of an id takes every value sooner or later: none of it counts.
+        // Each digit of an id takes nearly all values, so none is a counter.
         for place in 0..32 {
             let seen: HashSet<_> = ids.iter().map(|id| id.as_bytes()[place]).collect();
             assert!(
@@ -85,7 +85,7 @@ async fn attack_4_no_client_chooses_the_id_of_its_session() {
         let open = builder("POST").header("mcp-session-id", &chosen);
         let fixed = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
         assert_eq!(fixed.status(), StatusCode::NOT_FOUND);
-        // One that is there already is not taken over, either.
+        // The id of an existing session is not taken over, either.
         let session = Session::open(&endpoint).await;
         let again = session.post(&initialize(LEGACY, json!({}))).await;
         let other = header(again.headers(), "mcp-session-id").to_owned();
@@ -93,7 +93,7 @@ async fn attack_4_no_client_chooses_the_id_of_its_session() {
     }
 }
 
-/// Opens a session of 2024-11-05. Returns its stream, and where to post.
+/// Opens a session of 2024-11-05. Returns its stream, and the URI for messages.
 async fn open_2024(endpoint: &impl Target, who: Option<&str>) -> (ResponseBody, String) {
     let response = send(endpoint, of(builder("GET"), who), "").await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -122,7 +122,7 @@ async fn attack_4_a_session_of_2024_11_05_belongs_to_its_principal() {
         }
         assert_eq!(post(&uri, Some("ann")).await, StatusCode::ACCEPTED);
         assert_eq!(post(&nobodys, Some("ann")).await, StatusCode::NOT_FOUND);
-        // Its id opens nothing on the other transport.
+        // Its id is not found by the other transport.
         let (_, id) = uri.split_once('=').unwrap();
         for method in ["POST", "GET", "DELETE"] {
             let builder = of(builder(method).header("mcp-session-id", id), Some("ann"));
@@ -234,7 +234,7 @@ async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
             let told = events.next().await.unwrap().data;
             assert_eq!(told["method"], "notifications/resources/updated");
         }
-        // What Bob is told first is what was for all.
+        // The first message to Bob is the one that goes to all clients.
         let _ = server.tool(idle("another"));
         let told = to_bob.next().await.unwrap().data;
         assert_eq!(told["method"], "notifications/tools/list_changed");

@@ -1,4 +1,4 @@
-//! Raw frames of HTTP/2, for what no client library sends.
+//! Raw frames of HTTP/2 that no client library sends.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// The first byte of a block of headers that begins with `:status: 400`, as it is in the static table.
+/// The first byte of a header block that begins with `:status: 400`, which is an entry of the static table.
 const STATUS_400: u8 = 0x8c;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Literal headers, without an index and without Huffman's code.
+/// Literal headers, without indexing and without Huffman coding.
 fn block(headers: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in headers {
@@ -50,7 +50,7 @@ fn begin() -> Vec<u8> {
     [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()
 }
 
-/// A request with these headers beside those that it needs.
+/// A request with these headers in addition to the required ones.
 fn post(more: &[(&str, &str)], body: &str) -> Vec<u8> {
     let mut headers = vec![
         (":method", "POST"),
@@ -65,7 +65,7 @@ fn post(more: &[(&str, &str)], body: &str) -> Vec<u8> {
     [begin(), head, frame(DATA, END_STREAM, 1, body.as_bytes())].concat()
 }
 
-/// Whether what came back ends the stream or the connection, or is status 400.
+/// Whether the frames that came back end the stream or the connection, or are a response with status 400.
 fn is_refusal(mut read: &[u8]) -> bool {
     while let Some((head, rest)) = read.split_at_checked(9) {
         let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
@@ -74,7 +74,7 @@ fn is_refusal(mut read: &[u8]) -> bool {
         };
         match head[3] {
             RST_STREAM => return true,
-            // The end of a connection that has served what it took is no refusal.
+            // The end of a connection without an error is no refusal.
             GOAWAY => return payload[4..8] != [0; 4],
             HEADERS => return payload[0] == STATUS_400,
             _ => read = rest,
@@ -83,7 +83,7 @@ fn is_refusal(mut read: &[u8]) -> bool {
     false
 }
 
-/// Requests of which one reader could take another length, host, path or header than the next one.
+/// Asserts that requests are refused whose length, host, path or headers two readers could read differently.
 pub(super) async fn refuses_what_can_be_cut_differently(address: SocketAddr) {
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let longer = (ping.len() + 1).to_string();
@@ -117,7 +117,7 @@ pub(super) async fn refuses_what_can_be_cut_differently(address: SocketAddr) {
     }
 }
 
-/// Bytes that begin as HTTP/2, and go on against its rules.
+/// Bytes that begin as HTTP/2, and then violate its rules.
 pub(super) fn invalid() -> Vec<Vec<u8>> {
     let noise: Vec<u8> = (0..20_000_u32).map(|n| (n * n % 251) as u8).collect();
     let ping = |length: usize| frame(PING, 0, 0, &vec![0; length]);
@@ -138,7 +138,7 @@ pub(super) fn invalid() -> Vec<Vec<u8>> {
         [PREFACE, &noise].concat(),
         [PREFACE, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"].concat(),
         and_then(&noise),
-        // The first frame must be of settings, whose length is a multiple of six.
+        // The first frame must be a SETTINGS frame, whose length is a multiple of six.
         [PREFACE, &ping(8)].concat(),
         and_then(&frame(SETTINGS, 0, 0, &[0; 5])),
         and_then(&frame(SETTINGS, 0, 1, &[])),

@@ -18,29 +18,29 @@ use crate::{
     support::text,
 };
 
-/// Longer than anything takes: what never comes must not hang a test.
+/// A time limit beyond all expected waits, so that a missing event does not hang a test.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// What comes back until the other side closes, or breaks the connection.
+/// The bytes that arrive until the other side closes or resets the connection.
 async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = stream.read_to_end(&mut read);
-    // A reset ends it as well.
+    // A reset ends the reading as well.
     let _ = timeout(TIME_LIMIT, reading)
         .await
         .expect("it is not closed");
     read
 }
 
-/// Sends these bytes, and reads until the server closes, which it must be asked to do.
+/// Sends these bytes, and reads until the server closes the connection, which the bytes must ask it to do.
 pub(crate) async fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The server may have read enough before all is there.
+    // The server may have stopped reading before all bytes are sent.
     let _ = stream.write_all(bytes.as_ref()).await;
     String::from_utf8_lossy(&rest(&mut stream).await).into_owned()
 }
 
-/// Sends these bytes and nothing more.
+/// Sends these bytes, ends the sending side, and reads until the server closes the connection.
 pub(crate) async fn hurl(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(&hurl_bytes(address, bytes).await).into_owned()
 }
@@ -52,7 +52,7 @@ pub(crate) async fn hurl_bytes(address: SocketAddr, bytes: impl AsRef<[u8]>) -> 
     rest(&mut stream).await
 }
 
-/// The status of a response, 0 where there is none.
+/// The status of a response, or 0 if there is none.
 pub(crate) fn status(response: &str) -> u16 {
     let status = response
         .split(' ')
@@ -61,7 +61,7 @@ pub(crate) fn status(response: &str) -> u16 {
     status.unwrap_or_default()
 }
 
-/// A POST of a program on this machine, after which the connection is closed.
+/// A POST of a local program, after which the connection is closed.
 pub(crate) fn post(headers: &str, body: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -70,7 +70,7 @@ pub(crate) fn post(headers: &str, body: &str) -> String {
     )
 }
 
-/// Whether the server still does what it is for.
+/// Asserts that the server still serves calls.
 #[track_caller]
 pub(crate) fn is_alive(endpoint: &impl Target) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
@@ -81,8 +81,8 @@ pub(crate) fn is_alive(endpoint: &impl Target) -> impl Future<Output = ()> {
     }
 }
 
-/// A server that answers each connection with the next of these, whatever it is asked, and closes it. Returns what it was
-/// asked, in order, once it has given all its answers.
+/// A server that answers each connection with the next of these answers, whatever it is asked, and closes it. Returns its
+/// URL, and the requests in order, once all answers are given.
 pub(crate) async fn canned(answers: Vec<Vec<u8>>) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -121,7 +121,7 @@ async fn request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A response with this body.
+/// A response with this content type and this body.
 pub(crate) fn response(form: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let mut response = format!(

@@ -26,7 +26,7 @@ struct Sure {
     sure: bool,
 }
 
-/// Two tools that ask before they do anything.
+/// A server with two tools that elicit input before they act.
 fn server(name: &str) -> Server {
     let ask = |cx: RequestContext, Project { project }: Project| async move {
         let Sure { sure } = cx.ask("sure", format!("Delete {project}?")).await?;
@@ -37,7 +37,7 @@ fn server(name: &str) -> Server {
         .tool(Tool::new("archive", "Archive", ask))
 }
 
-/// One round: who calls what with which state.
+/// One round of a call: the caller, the tool, its argument, and the request state.
 struct Round<'a> {
     who: Option<&'a str>,
     tool: &'a str,
@@ -65,7 +65,7 @@ impl Round<'_> {
     }
 }
 
-/// What Ann gets when she deletes "x".
+/// The request state that Ann gets when she deletes "x".
 async fn anns_state(endpoint: &impl Target) -> String {
     let first = Round { state: None, ..ANN };
     let answer = first.ask(endpoint).await;
@@ -103,7 +103,7 @@ async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
             let answer = forged.ask(&endpoint).await;
             assert_eq!(answer["error"]["code"], -32602, "{who:?} {tool}: {answer}");
         }
-        // Each bit of it counts.
+        // A change at any place of the state invalidates it.
         for place in [0, 3, 8, 40, sealed.len() / 2, sealed.len() - 1] {
             let mut bytes = sealed.clone().into_bytes();
             bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::http::client::peer::{Asked, Peer, both, client, discovered};
 
-/// What a server may say with a status.
+/// The errors that a server may send with a status.
 fn bodies() -> [Option<Value>; 6] {
     [
         None,
@@ -72,7 +72,7 @@ async fn w14_any_other_refusal_means_initialize() {
             legacy_after(|asked| refuse(asked, status, body.as_ref())).await;
         }
     }
-    // Nor need it be a refusal.
+    // An answer that is no refusal may also mean `initialize`.
     legacy_after(|asked| asked.text(200, "text/html", "<p>welcome</p>")).await;
     legacy_after(|asked| asked.status(202)).await;
     legacy_after(|asked| asked.result(json!({}))).await;
@@ -100,7 +100,7 @@ async fn w14_a_revision_that_the_server_names_is_asked_for() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = client();
     let (session, ()) = both(client.connect(endpoint), async {
-        // The server of an older client's tests, which refuses its first request whatever it is.
+        // A server as in the tests of an older client, which refuses its first request whatever it is.
         let asked = peer.post("server/discover").await;
         let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
         let error = json!({"code": -32022, "message": "no", "data": data});
@@ -151,7 +151,7 @@ async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
     let client = client();
     let endpoint = |token: &str| {
         let (peer, http) = Peer::new();
-        // A client of one's own must say for whom it asks, or nothing is known of that.
+        // A custom HTTP client must name its caller, or the caller is unknown.
         (
             peer,
             Endpoint::new(crate::http::client::peer::URL)
@@ -166,14 +166,14 @@ async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
     })
     .await;
     session.unwrap();
-    // Down, and not forgotten.
+    // The server is down, but its era is still remembered.
     let (mut peer, to) = endpoint("b");
     let (failed, ()) = both(client.connect(to), async {
         peer.post("initialize").await.status(503);
     })
     .await;
     assert_eq!(failed.unwrap_err().http_status(), Some(503));
-    // It is modern by now.
+    // The server is modern by now.
     let (mut peer, to) = endpoint("a");
     let (session, ()) = both(client.connect(to), async {
         peer.post("initialize").await.status(415);

@@ -20,7 +20,7 @@ fn tools(tools: &[Value]) -> Value {
     json!({"resultType": "complete", "tools": tools, "ttlMs": 60_000, "cacheScope": "private"})
 }
 
-/// Lists the tools of a server that lists these.
+/// Lists the tools of a server whose tools are `listed`.
 async fn list(peer: &mut Peer, session: &ClientSession, listed: &[Value]) -> Vec<String> {
     let listing = session.tools().cache(CacheMode::Refresh).all();
     let (all, ()) = both(listing, async {
@@ -147,7 +147,7 @@ async fn a_call_without_its_headers_is_made_again_with_them() {
     })
     .await;
     assert_eq!(answer.unwrap().to_text(), "3");
-    // Once, and no more.
+    // The call is repeated once, and no more.
     let call = async { session.call_tool("text", json!({"region": "r"})).await };
     let (answer, ()) = both(call, async {
         mismatch(peer.post("tools/call").await);
@@ -208,7 +208,7 @@ async fn an_extension_mirrors_its_own_headers() {
     answer.unwrap();
 }
 
-/// An HTTP client that says on whose behalf it asks.
+/// An HTTP client that names its caller.
 struct Of(Scripted, Option<&'static str>);
 
 impl HttpClient for Of {
@@ -224,8 +224,8 @@ impl HttpClient for Of {
     }
 }
 
-/// Lists tools in a session of this client with this token. Returns what was listed, which is what the server lists if it
-/// is asked.
+/// Lists tools in a session of this client with this token. Returns the name of the first tool, which is the one of `page`
+/// if the server is asked.
 async fn listed(client: &Client, of: Option<&'static str>, token: &str, page: Value) -> String {
     let (mut peer, http) = Peer::new();
     let endpoint = Endpoint::new(URL)
@@ -262,7 +262,7 @@ async fn attack_23_a_private_answer_stays_with_the_token_that_it_was_given_to() 
     assert_eq!(listed(&client, me, "b", private("b's")).await, "b's");
     assert_eq!(listed(&client, me, "a", private("new")).await, "a's");
     assert_eq!(listed(&client, me, "b", private("new")).await, "b's");
-    // Another client behind the same token is another caller, and so is one of which nothing is known.
+    // Another HTTP client with the same token is another caller, and so is a client whose caller is unknown.
     let other = Some("other");
     assert_eq!(
         listed(&client, other, "a", private("other's")).await,
@@ -271,7 +271,7 @@ async fn attack_23_a_private_answer_stays_with_the_token_that_it_was_given_to() 
     for name in ["one", "two"] {
         assert_eq!(listed(&client, None, "a", private(name)).await, name);
     }
-    // What is public is for all, and says nothing to those who have their own.
+    // A public listing is for all callers.
     let client = modern();
     assert_eq!(
         listed(&client, me, "a", page("all's", "public")).await,

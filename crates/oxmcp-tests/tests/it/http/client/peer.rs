@@ -17,10 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) const URL: &str = "http://server.example/mcp";
 
-/// What the client asks, in order.
+/// The server's side, which receives the requests of the client in order.
 pub(crate) struct Peer(mpsc::UnboundedReceiver<Asked>);
 
-/// The HTTP client that asks the test.
+/// The HTTP client that passes its requests to the test.
 pub(crate) struct Scripted(mpsc::UnboundedSender<Asked>);
 
 /// One HTTP request, which waits for its answer.
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     reply: oneshot::Sender<Result<Response<HttpBody>>>,
 }
 
-/// A stream that the test writes, chunk by chunk. Dropped, it ends.
+/// A stream that the test writes, chunk by chunk. It ends when this is dropped.
 pub(crate) struct Chunks(mpsc::UnboundedSender<Result<Bytes>>);
 
 impl HttpClient for Scripted {
@@ -59,7 +59,7 @@ impl Peer {
         self.0.recv().await.unwrap()
     }
 
-    /// The next request, which must be a POST of this method of the protocol.
+    /// The next request, which must be a POST with this method of the protocol.
     #[track_caller]
     pub(crate) fn post<'a>(&'a mut self, method: &'a str) -> impl Future<Output = Asked> + 'a {
         let place = std::panic::Location::caller();
@@ -82,18 +82,18 @@ impl Peer {
         }
     }
 
-    /// Whether the client has asked nothing that was not taken.
+    /// Whether the client has sent no request that was not taken.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.0.try_recv().is_err()
     }
 
-    /// Opens a legacy session, without a stream for what the server says beside its answers.
+    /// Opens a legacy session, without a standalone stream.
     pub(crate) async fn open(&mut self, session_id: Option<&str>) {
         self.initialize(session_id).await;
         self.get().await.status(405);
     }
 
-    /// The same, up to the GET.
+    /// Opens a legacy session, up to the GET.
     pub(crate) async fn initialize(&mut self, session_id: Option<&str>) {
         self.post("initialize").await.opens(session_id);
         self.post("notifications/initialized").await.status(202);
@@ -110,11 +110,11 @@ impl Asked {
     }
 
     pub(crate) fn respond(self, response: Response<HttpBody>) {
-        // The client may have given it up.
+        // The client may have given the request up.
         let _ = self.reply.send(Ok(response));
     }
 
-    /// The request cannot be sent, or its answer does not come.
+    /// Fails the request, as if it could not be sent, or as if its answer did not come.
     pub(crate) fn fail(self, error: Error) {
         let _ = self.reply.send(Err(error));
     }
@@ -132,18 +132,18 @@ impl Asked {
         self.respond(answer(status, form, body.into()));
     }
 
-    /// Answers with a message of JSON.
+    /// Answers with a JSON message.
     #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
     pub(crate) fn json(self, status: u16, message: Value) {
         self.text(status, "application/json", message.to_string());
     }
 
-    /// The answer to the message, with this result.
+    /// The JSON-RPC response to the request, with this result.
     pub(crate) fn reply_to(&self, result: impl Into<Value>) -> Value {
         json!({"jsonrpc": "2.0", "id": self.body()["id"], "result": result.into()})
     }
 
-    /// Answers with a result, in JSON.
+    /// Answers with a result, as JSON.
     pub(crate) fn result(self, result: impl Into<Value>) {
         let message = self.reply_to(result);
         self.json(200, message);
@@ -154,7 +154,7 @@ impl Asked {
         self.streams(200, "text/event-stream")
     }
 
-    /// The same, which opens a session.
+    /// Answers with a stream of events, and opens a session.
     pub(crate) fn events_in(self, session_id: &str) -> Chunks {
         let (chunks, body) = Chunks::new();
         let mut response = answer(200, "text/event-stream", body);
@@ -171,7 +171,7 @@ impl Asked {
         chunks
     }
 
-    /// Agrees to `initialize`, in the revision that is asked for.
+    /// Agrees to `initialize`, in the revision that the client asks for.
     pub(crate) fn opens(self, session_id: Option<&str>) {
         let revision = self.body()["params"]["protocolVersion"].clone();
         self.opens_in(session_id, &revision);
@@ -217,7 +217,7 @@ impl Chunks {
         self.raw(format!("data: {message}\n\n"));
     }
 
-    /// The connection breaks.
+    /// Breaks the connection.
     pub(crate) fn breaks(self) {
         let _ = self.0.send(Err(Error::network("connection reset by peer")));
     }
@@ -244,17 +244,17 @@ pub(crate) fn legacy() -> Client {
     client().revisions([Revision::V2025_11_25])
 }
 
-/// A client that asks everything by itself.
+/// A client that prefers the modern revision, in which each request stands alone.
 pub(crate) fn modern() -> Client {
     client().revisions([Revision::V2025_11_25, Revision::V2026_07_28])
 }
 
-/// Runs the client's part and the server's at once.
+/// Runs the client's part and the server's part at once.
 pub(crate) fn both<A, B>(
     client: impl Future<Output = A>,
     server: impl Future<Output = B>,
 ) -> impl Future<Output = (A, B)> {
-    // Test futures are large.
+    // The futures of tests are large.
     let (client, server) = (Box::pin(client), Box::pin(server));
     async move { tokio::join!(client, server) }
 }
@@ -309,7 +309,7 @@ pub(crate) fn discovered() -> Value {
     })
 }
 
-/// The result of a tool.
+/// The result of a tool with this text.
 pub(crate) fn text(text: &str) -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }

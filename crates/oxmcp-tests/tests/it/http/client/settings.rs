@@ -40,7 +40,7 @@ async fn a_token_is_asked_for_before_each_request() {
     })
     .await;
     result.unwrap();
-    // Without one nothing is sent.
+    // Without a token no request is sent.
     let error = session.call_tool("t", ()).await.unwrap_err();
     let said = "there is no token to send: the vault is locked";
     assert!(

@@ -48,7 +48,7 @@ impl axum::serve::Listener for Counting {
     }
 }
 
-/// Answers as the tool wants it.
+/// Answers as the name of the tool demands.
 async fn serve(message: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&message).unwrap();
     let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -138,7 +138,7 @@ async fn a_server_without_tls_is_no_server_with_it() {
     assert!(error.is_network(), "{error}");
 }
 
-/// Answers one request on each connection, and closes it without a word about that.
+/// Answers one request on each connection, and closes the connection without announcing it.
 async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
     loop {
         let (mut socket, _) = listener.accept().await.unwrap();
@@ -175,7 +175,7 @@ async fn a_pooled_connection_that_was_closed_is_replaced() {
     tokio::spawn(serve_once_each(listener, Arc::clone(&served)));
     let session = modern().connect(Endpoint::new(url)).await.unwrap();
     for _ in 0..3 {
-        // The end of the connection must have arrived.
+        // The end of the connection must have arrived at the client.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let result = session.call_tool("json", json!({})).await.unwrap();
         assert_eq!(result.to_text(), "3");

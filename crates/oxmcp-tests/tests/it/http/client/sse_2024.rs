@@ -40,7 +40,7 @@ async fn works(peer: &mut Peer, session: &ClientSession, stream: &Chunks) {
             asked.request.uri(),
             "http://server.example/messages?session=1"
         );
-        // This transport has neither.
+        // This transport has neither of these headers.
         assert_eq!(asked.header("mcp-protocol-version"), None);
         assert_eq!(asked.header("mcp-session-id"), None);
         let answer = asked.reply_to(text("3"));

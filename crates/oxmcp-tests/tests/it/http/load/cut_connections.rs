@@ -1,4 +1,4 @@
-//! Connections that are cut, in the middle of events and elsewhere.
+//! Connections that are cut, in the middle of events and at other places.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ fn steps(calls: &Arc<AtomicUsize>) -> Tool {
         async move {
             for step in 1..=STEPS {
                 cx.progress(step).await;
-                // Each gets an event of its own.
+                // Each report gets an event of its own.
                 tokio::task::yield_now().await;
             }
             "done"
@@ -40,7 +40,7 @@ async fn connect(revision: Revision, proxy: &Proxy) -> ClientSession {
     let reconnect = Reconnect::default().first_pause(Duration::from_millis(1));
     let endpoint = Endpoint::new(&proxy.url).reconnect(reconnect);
     let session = client.connect(endpoint).await.unwrap();
-    // The stream of a session comes a little later, and is not to be cut.
+    // The standalone stream of a session is opened a little later, and is not to be cut.
     let wanted = usize::from(!revision.is_modern());
     until(|| match proxy.streams() {
         begun if begun >= wanted => Ok(()),
@@ -50,7 +50,7 @@ async fn connect(revision: Revision, proxy: &Proxy) -> ClientSession {
     session
 }
 
-/// Calls the tool. Returns what it answered, and how far it had reported.
+/// Calls the tool. Returns its answer, and the progress that it had reported.
 async fn call(session: &ClientSession) -> (Result<String>, Vec<f64>) {
     let (sender, mut receiver) = mpsc::channel(100);
     let call = session
@@ -64,7 +64,7 @@ async fn call(session: &ClientSession) -> (Result<String>, Vec<f64>) {
     (answer, seen)
 }
 
-/// Cuts one call after so many bytes. Returns whether it was answered.
+/// Cuts one call after this many bytes. Returns whether it was answered.
 async fn cut_once(revision: Revision, proxy: &Proxy, bytes: usize) -> bool {
     let session = connect(revision, proxy).await;
     proxy.cut_after(bytes);
@@ -83,14 +83,14 @@ async fn cut_once(revision: Revision, proxy: &Proxy, bytes: usize) -> bool {
         }
     };
     proxy.cut_after(usize::MAX);
-    // The session goes on in any case.
+    // The session continues in any case.
     let (answer, _) = call(&session).await;
     assert_eq!(answer.unwrap(), "done");
     ends(session.close()).await.unwrap();
     answered
 }
 
-/// Cuts calls everywhere. Returns how many of them were answered, and how many there were.
+/// Cuts calls at places all over the response. Returns how many of them were answered, and how many there were.
 async fn cut_everywhere(revision: Revision) -> (usize, usize) {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
@@ -108,7 +108,7 @@ async fn cut_everywhere(revision: Revision) -> (usize, usize) {
     }
     let answered = ends(cuts.join_all()).await;
     let answered = answered.into_iter().filter(|answered| *answered).count();
-    // Each was made once, or not at all where the cut came first, and once more after it.
+    // Each cut call ran once, or not at all if the cut came first, and each call after a cut ran once.
     let calls = calls.load(Ordering::SeqCst);
     assert!((count + answered..=2 * count).contains(&calls), "{calls}");
     until(|| match server.sessions().count() {
@@ -124,7 +124,7 @@ async fn cut_everywhere(revision: Revision) -> (usize, usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e4_a_stream_of_a_session_that_is_cut_anywhere_is_resumed_there() {
     let (answered, count) = cut_everywhere(Revision::LATEST_LEGACY).await;
-    // Only before the first event there is nothing to go on from.
+    // Only a cut before the first event leaves nothing to resume from.
     assert!(answered > count * 3 / 4, "{answered} of {count}");
 }
 
@@ -142,7 +142,7 @@ async fn a_stream_that_is_cut_again_and_again_still_brings_everything_once() {
     let serving = start.endpoint.serve("127.0.0.1:0").await.unwrap();
     let proxy = Proxy::new(serving.local_addr()).await;
     let session = connect(Revision::LATEST_LEGACY, &proxy).await;
-    // Enough for the head, and for an event or two.
+    // Enough bytes for the head of the response, and for an event or two.
     proxy.cut_after(450);
     let cutting = async {
         loop {

@@ -14,11 +14,11 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-/// What is between a client and its server. Dropped, it is gone, with all connections.
+/// A proxy between a client and its server. When it is dropped, all its connections end.
 pub(crate) struct Proxy {
     pub(crate) url: String,
-    /// How many bytes still come through from the server, on whichever connection. The one that brings the last is cut, and
-    /// from then on all comes through.
+    /// The number of bytes that still pass from the server, over all connections. The connection with the last of these
+    /// bytes is cut, and from then on all bytes pass.
     budget: Arc<AtomicUsize>,
     /// How many streams of events have begun.
     streams: Arc<AtomicUsize>,
@@ -47,7 +47,7 @@ impl Proxy {
         }
     }
 
-    /// Cuts after so many bytes more.
+    /// Cuts a connection after this many more bytes.
     pub(crate) fn cut_after(&self, bytes: usize) {
         self.budget.store(bytes, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Memory that clients make an endpoint hold, as the kernel measures it, of a process of its own.
+//! Memory that clients make an endpoint hold, as the kernel measures it for a process of its own.
 
 use std::{
     fs,
@@ -16,18 +16,18 @@ use crate::{
     support::calculator,
 };
 
-/// Says to the process that it is the server.
+/// The environment variable that makes the process the server.
 const ROLE: &str = "OXMCP_TEST_HELD";
 /// The budget of the server.
 const BUDGET_KIB: usize = 24 << 10;
-/// What the allocator and the runtime take beside: buffers of connections, and what is parsed.
+/// The memory beyond the budget that the allocator and the runtime take: buffers of connections, and parsed values.
 const SLACK_KIB: usize = 24 << 10;
-/// How long the answer of the tool is: longer than what the kernel keeps of an answer.
+/// The length of the tool's answer, which exceeds what the kernel buffers of an answer.
 const ANSWER: usize = 4 << 20;
-/// Stands before the address in the output of the server.
+/// The text before the address in the output of the server.
 const ADDRESS: &str = "serves ";
 
-/// The server.
+/// The server process.
 #[tokio::test]
 #[ignore = "the process that the other tests start"]
 async fn child() {
@@ -45,9 +45,9 @@ async fn child() {
 struct Endpoint {
     child: Child,
     address: String,
-    /// Its harness prints now and then, which fails where nothing is open to read it.
+    /// Kept open, since the process's test harness prints now and then, which fails if no reader is open.
     _output: BufReader<ChildStdout>,
-    /// What it held before anything was sent.
+    /// The memory that the process held, in KiB, after a first request and before the clients of the test.
     before: usize,
 }
 
@@ -79,7 +79,8 @@ impl Endpoint {
         endpoint
     }
 
-    /// What it holds, in KiB: without the pages of its program, whose share changes with the other processes of the tests.
+    /// The memory that the process holds, in KiB: without the pages of its program, whose share changes with the other
+    /// processes of the tests.
     fn held(&self) -> usize {
         let path = format!("/proc/{}/smaps_rollup", self.child.id());
         let rollup = fs::read_to_string(path).unwrap();
@@ -94,7 +95,7 @@ impl Endpoint {
         assert!(grown <= most, "{grown} KiB more than {} KiB", self.before);
     }
 
-    /// Looks at it while it is busy with other requests.
+    /// Checks the memory while the server is busy with other requests.
     #[track_caller]
     fn stays_within_the_budget(&self) {
         for _ in 0..20 {
@@ -103,7 +104,7 @@ impl Endpoint {
         }
     }
 
-    /// Opens sessions whose clients say 900 KB of themselves.
+    /// Opens sessions whose clients send 900 KB about themselves.
     fn open_sessions(&self, count: usize) {
         let long = "x".repeat(900_000);
         for opened in 0..count {
@@ -119,14 +120,14 @@ impl Endpoint {
         }
     }
 
-    /// Sends 3.9 MB of each of so many bodies, and not the rest.
+    /// Sends 3.9 MB of each of this many bodies, and not the rest.
     fn begin_bodies(&self, count: usize) -> Vec<TcpStream> {
         const LENGTH: usize = 4_000_000;
         let begun = vec![b' '; LENGTH - 100_000];
         (0..count).map(|_| self.begin(LENGTH, "", &begun)).collect()
     }
 
-    /// Makes so many calls, of whose answers nothing is taken.
+    /// Makes this many calls, of whose answers nothing is read.
     fn call_without_reading(&self, count: usize) -> Vec<TcpStream> {
         let meta = ScriptedPeer::modern_meta();
         let params = json!({"name": "long", "arguments": {}, "_meta": meta});
@@ -141,7 +142,7 @@ impl Endpoint {
             .collect()
     }
 
-    /// Begins a request, of whose body some is sent.
+    /// Begins a request, of whose body a part is sent.
     fn begin(&self, length: usize, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!(
@@ -149,7 +150,7 @@ impl Endpoint {
              accept: application/json, text/event-stream\r\n{headers}content-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
-        // It may be refused before all of it is sent.
+        // The request may be refused before all of this is sent.
         let _ = stream.write_all(body);
         stream
     }
@@ -181,7 +182,7 @@ fn sessions_hold_little_of_what_their_clients_say() {
 fn bodies_that_never_end_hold_no_more_than_the_budget() {
     let endpoint = Endpoint::start();
     let streams = endpoint.begin_bodies(100);
-    // All of it has been sent, and so nearly all was read.
+    // All these bytes have been sent, so nearly all were read.
     endpoint.stays_within_the_budget();
     drop(streams);
 }

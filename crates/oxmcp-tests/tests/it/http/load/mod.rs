@@ -1,5 +1,5 @@
-//! Load and failure: many clients, and clients, servers and networks that fail. Nothing hangs,
-//! nothing is lost, nothing stays behind.
+//! Load and failure: many clients, and clients, servers and networks that fail. Nothing hangs, nothing is lost, nothing is
+//! left behind.
 
 mod cut_connections;
 mod cutting_proxy;
@@ -18,20 +18,20 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Longer than anything takes: what never happens must not hang a test.
+/// A time limit beyond all expected waits, so that a missing event does not hang a test.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// What must come back to where it was.
+/// The state before a test, to which the server and its endpoint must return.
 struct Start {
     server: Server,
     endpoint: StreamableHttp,
-    /// What the endpoint says that it is busy with.
+    /// The counters in the `Debug` output of the endpoint.
     counters: String,
     tasks: usize,
 }
 
 impl Start {
-    /// Before anything is served.
+    /// Records the state before anything is served.
     fn of(server: &Server) -> Self {
         let endpoint = StreamableHttp::from(server.clone());
         Self {
@@ -42,7 +42,7 @@ impl Start {
         }
     }
 
-    /// All that was begun since has ended.
+    /// Waits until all that was begun since then has ended.
     async fn is_reached(&self) {
         until(|| self.is_now(0)).await;
     }
@@ -61,14 +61,14 @@ impl Start {
     }
 }
 
-/// What an endpoint is busy with, whether it is being closed or not.
+/// The counters of an endpoint, regardless of whether it is closing.
 fn counters(endpoint: &StreamableHttp) -> String {
     let shown = format!("{endpoint:?}");
     let (counters, _) = shown.split_once(", closing").unwrap();
     counters.to_owned()
 }
 
-/// Waits until it is so.
+/// Waits until `what` succeeds.
 async fn until(what: impl Fn() -> Result<(), String>) {
     let waiting = async {
         while what().is_err() {
@@ -80,7 +80,7 @@ async fn until(what: impl Fn() -> Result<(), String>) {
     }
 }
 
-/// What ends, does so in time.
+/// Waits for `work`, which must end in time.
 async fn ends<T>(work: impl Future<Output = T>) -> T {
     let work = Box::pin(work);
     timeout(TIME_LIMIT, work).await.expect("it hangs")

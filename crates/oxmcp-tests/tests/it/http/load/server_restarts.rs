@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::http::load::{ends, until};
 use crate::support::calculator;
 
-/// What happened to calls.
+/// The numbers of calls that were served and answered.
 #[derive(Default)]
 struct Seen {
     served: AtomicUsize,
@@ -38,7 +38,7 @@ fn server(seen: &Arc<Seen>) -> Server {
     calculator().tool(count)
 }
 
-/// Serves at this address; it may not be free at once.
+/// Serves at this address, and retries while it is not free.
 async fn serve(server: &Server, address: SocketAddr) -> Serving {
     let limits = Limits::default().drain(Duration::from_millis(50));
     let endpoint = StreamableHttp::from(server.clone()).limits(limits);
@@ -50,7 +50,7 @@ async fn serve(server: &Server, address: SocketAddr) -> Serving {
     }
 }
 
-/// Calls until it is told to stop. Each call must end, in one way or the other.
+/// Calls until `stop` is set. Each call must end, with an answer or with an error.
 async fn calling(session: ClientSession, seen: Arc<Seen>, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::SeqCst) {
         match session.call_tool("count", json!({})).await {
@@ -91,11 +91,11 @@ async fn restarts_under(revision: Revision) {
         })
         .await;
         ends(serving.close()).await;
-        // Another process knows nothing of any session.
+        // The restarted server knows none of the sessions.
         serving = serve(&server(&seen), address).await;
     }
     for session in &sessions {
-        // Whoever was in the middle of something is well again.
+        // Each session recovers, even if it was in the middle of a call.
         let again = async {
             while session
                 .call_tool("add", json!({"a": 1, "b": 2}))

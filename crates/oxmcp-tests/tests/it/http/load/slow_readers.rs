@@ -1,4 +1,4 @@
-//! Clients that do not read what they are sent.
+//! Clients that do not read their responses.
 
 use std::sync::{
     Arc,
@@ -17,7 +17,7 @@ use crate::{
 
 const STEPS: i64 = 2_000;
 
-/// A tool that reports much, and counts what it has got rid of.
+/// A tool that reports much progress, and stores the number of reports that it has sent.
 fn chatter(sent: &Arc<AtomicI64>) -> Tool {
     let sent = Arc::clone(sent);
     Tool::new("chatter", "Say much", move |cx: RequestContext| {
@@ -32,13 +32,13 @@ fn chatter(sent: &Arc<AtomicI64>) -> Tool {
     })
 }
 
-/// A server that says much, and has little room for it.
+/// A server with much output, and little room for it.
 fn server(sent: &Arc<AtomicI64>) -> Server {
     let limits = Limits::default().max_unsent_bytes(20_000);
     calculator().tool(chatter(sent)).limits(limits)
 }
 
-/// Lets the server go on until nothing more happens.
+/// Lets the server run until the tool sends no more. Returns the number of its last report.
 async fn settle(sent: &AtomicI64) -> i64 {
     let mut quiet = 0;
     let mut last = -1;
@@ -61,7 +61,7 @@ async fn others_are_served(start: &Start) {
     assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
 }
 
-/// All that the tool has to say, each once and in order.
+/// Asserts that all messages of the tool are there, each once and in order.
 fn assert_whole(messages: &[Value]) {
     let steps: Vec<_> = messages
         .iter()
@@ -107,7 +107,7 @@ async fn a_client_of_a_session_that_does_not_read_holds_up_its_own_call_alone() 
     let waiting = settle(&sent).await;
     assert!(waiting < 400, "{waiting} KB wait for one client");
     others_are_served(&start).await;
-    // The session itself goes on as well.
+    // The session itself stays usable as well.
     let ping = json(session.call(2, "ping", json!({})).await).await;
     assert_eq!(ping["id"], 2);
     assert_whole(&rest(Events::of(response)).await);
@@ -129,7 +129,7 @@ async fn a_session_ends_though_its_client_holds_streams_that_it_does_not_read() 
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
-    // What is held for it takes no place of a session, and no task.
+    // The streams that the client holds count neither as sessions nor as tasks.
     until(|| match start.is_now(0) {
         Err(told)
             if !told.starts_with("0 sessions, 0 tasks")

@@ -40,16 +40,16 @@ fn steps(calls: &Arc<AtomicUsize>) -> Tool {
     })
 }
 
-/// How a client goes.
+/// The way in which a client leaves.
 #[derive(Clone, Copy)]
 enum Leaving {
     Politely,
-    /// Its connections are gone from one moment to the next.
+    /// The client drops its connections without notice.
     Vanishing,
 }
 
-/// One client: a session with its stream, calls at once, a modern call, and a subscription. It waits for the others with all
-/// of that open, and for what is told to all.
+/// One client: a session with its stream, concurrent calls, a modern call, and a subscription. It waits for the other
+/// clients with all of these open, and for the notification that goes to all clients.
 async fn one(start: Arc<Start>, number: usize, all: Arc<Barrier>, leaving: Leaving) {
     let endpoint = &start.endpoint;
     let session = Session::open(endpoint).await;
@@ -82,7 +82,7 @@ async fn one(start: Arc<Start>, number: usize, all: Arc<Barrier>, leaving: Leavi
     };
     tokio::join!(in_session(1), in_session(2), steps, alone);
 
-    // The last one changes something, of which all are told.
+    // The last client makes a change, of which all clients are notified.
     if all.wait().await.is_leader() {
         let _ = start.server.clone().tool(idle("another"));
     }

@@ -1,4 +1,4 @@
-//! Clients that vanish from one moment to the next.
+//! Clients that disconnect without notice.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ use crate::{
     support::{calculator, modern, notification, request},
 };
 
-/// What happened to the calls of a tool.
+/// The numbers of calls of a tool that were begun, finished and cancelled.
 #[derive(Default)]
 struct Seen {
     running: AtomicUsize,
@@ -27,7 +27,7 @@ struct Seen {
     cancelled: AtomicUsize,
 }
 
-/// A tool that reports, and then waits to be released or cancelled.
+/// A tool that reports progress, and then waits to be released or cancelled.
 fn work(seen: &Arc<Seen>, release: &Arc<Semaphore>) -> Tool {
     let (seen, release) = (Arc::clone(seen), Arc::clone(release));
     Tool::new("work", "Work", move |cx: RequestContext| {
@@ -52,7 +52,7 @@ fn post(headers: &str, body: &Value) -> String {
     )
 }
 
-/// Sends this, and reads until the text has come.
+/// Sends the request, and reads until the text `end` has come.
 async fn exchange(stream: &mut TcpStream, request: &str, end: &str) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut read = Vec::new();
@@ -96,7 +96,7 @@ async fn modern_clients_that_vanish_in_the_middle_of_a_stream_cancel_their_calls
         other => Err(format!("{other} are cancelled")),
     })
     .await;
-    // What is left is what accepts.
+    // Only the task that accepts connections is left.
     until(|| start.is_now(1)).await;
     ends(serving.close()).await;
     start.is_reached().await;

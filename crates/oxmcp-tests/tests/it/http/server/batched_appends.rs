@@ -25,10 +25,10 @@ use crate::http::server::{
 };
 use crate::support::calculator;
 
-/// More than is kept at once.
+/// More events than are kept at once.
 const STEPS: u32 = 1000;
 
-/// The events of a call that reports its progress without waiting for anything.
+/// The events of a call that reports its progress without any pause.
 async fn burst(session: &Session) -> Vec<Event> {
     let params = json!({"name": "burst", "arguments": {}, "_meta": {"progressToken": "t"}});
     let response = session.call(1, "tools/call", params).await;
@@ -83,7 +83,7 @@ async fn events_that_a_store_refuses_are_sent_without_an_id_and_the_rest_with_on
     );
 }
 
-/// Refuses one event, and adds those of a batch one by one.
+/// A store that refuses one event, and appends the events of a batch one by one.
 #[derive(Default)]
 struct Picky(MemoryEventStore);
 
@@ -160,7 +160,7 @@ async fn events_that_a_store_may_have_kept_are_not_added_again() {
     }
 }
 
-/// Keeps the first batch, and does not say so: it tells an error, or nothing.
+/// A store that keeps the first batch but does not confirm it: the append fails, or never returns.
 #[derive(Clone)]
 struct Forgetful {
     store: Arc<MemoryEventStore>,

@@ -41,12 +41,12 @@ async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
         let pong = json!({"jsonrpc": "2.0", "id": ping["id"], "result": {}});
         assert_eq!(session.post(&pong).await.status(), StatusCode::ACCEPTED);
     }
-    // A stream that ends takes its ping with it.
+    // When a stream ends, its pending ping is dropped.
     events.next().await.unwrap();
     drop(events);
     sleep(INTERVAL * 3).await;
     assert!(is_alive(&session, 1).await);
-    // Who reads it and does not answer is gone.
+    // A client that reads the stream and does not answer the ping is regarded as gone.
     let events = Events::of(session.get().await);
     assert!(timeout(INTERVAL * 3, events.rest()).await.is_ok());
     assert!(!is_alive(&session, 2).await);
@@ -81,7 +81,7 @@ async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_fi
     let roots = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
     assert_eq!(session.post(&roots).await.status(), StatusCode::ACCEPTED);
     assert_eq!(next().await["id"], 7);
-    // They are remembered.
+    // The roots are remembered.
     let again = session.call(8, "resources/read", json!({"uri": "t://nowhere"}));
     assert_eq!(crate::http::server::peer::json(again.await).await["id"], 8);
 }

@@ -91,7 +91,7 @@ async fn what_runs_when_its_session_ends_may_finish() {
     assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
     let answer = json(answer).await;
     assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
-    // And nothing more is waited for.
+    // Nothing else is waited for.
     sleep(Duration::from_secs(1)).await;
     assert_eq!(server.sessions().count(), 0);
 }
@@ -145,7 +145,7 @@ async fn a_handler_that_outlives_its_call_does_not_wait_for_room_on_its_stream()
     assert!(timeout(limit, done.notified()).await.is_ok());
 }
 
-/// A tool that says that it runs, and waits to be released.
+/// A tool that reports progress, and waits to be released.
 pub(crate) fn steps(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("steps", "Report and wait", move |cx: RequestContext| {
@@ -234,7 +234,7 @@ async fn e4_a_stream_that_broke_is_resumed_where_it_broke() {
     release.notify_one();
     let rest: Vec<Event> = resumed.rest().await;
     assert_eq!(rest[0].data["result"]["content"][0]["text"], "done");
-    // It is over, and can still be read.
+    // The stream has ended, but can still be replayed.
     let again = Events::of(session.resume(&seen).await).rest().await;
     assert_eq!(again.len(), 2);
     assert_eq!(again[1].data["id"], 5);
@@ -296,7 +296,7 @@ async fn attack_4_a_second_get_never_steals_the_stream() {
         let told = events.next().await.unwrap();
         assert_eq!(told.data["method"], "notifications/tools/list_changed");
         drop(events);
-        // The place is free as soon as the pump has seen it.
+        // The place is free as soon as the stream's task has noticed the drop.
         let last = told.id.unwrap();
         while session.resume(&last).await.status() != StatusCode::OK {
             tokio::task::yield_now().await;
@@ -416,7 +416,7 @@ async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_
         let answer = session.call(1, "ping", json!({})).await;
         answer.status() == StatusCode::OK
     };
-    // The second time nobody has stopped looking yet, and the third time nobody looks any more.
+    // In the second round the sweeper of the first still runs, and in the third no sweeper runs any more.
     for rest in [0, 200, 0] {
         let first = Session::open(&endpoint).await;
         pass(30).await;
@@ -507,7 +507,7 @@ async fn what_sessions_watch_counts_in_the_budget_of_the_endpoint() {
         watching.push(session);
         assert!(watching.len() < 10, "more than there is room for");
     };
-    // There is room for the body, but not for it and the URI.
+    // There is room for the body of the request, but not for the body and the stored URI.
     assert!(watching.len() > 7, "{}", watching.len());
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     let params = json!({"uri": uri});

@@ -1,4 +1,4 @@
-//! Modern requests: each answered on its own.
+//! Modern requests, each of which is answered on its own.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -149,7 +149,7 @@ async fn what_subscriptions_keep_counts_in_the_budget_of_the_endpoint() {
         open.push(response);
         assert!(open.len() < 10, "more than there is room for");
     };
-    // There is room for the body, but not for it and the subscription.
+    // There is room for the body of the request, but not for the body and the subscription.
     assert!(open.len() > 7, "{}", open.len());
     assert_eq!(json(refused).await["error"]["code"], -32603);
     open.clear();
@@ -192,7 +192,7 @@ async fn e2_requests_still_running_when_the_endpoint_closes_are_cancelled_in_tim
             json!({"name": name, "arguments": {}}),
         )
     };
-    // One whose stream was begun, and one of which nothing was said yet.
+    // A call whose stream has begun, and a call that has sent nothing yet.
     let begun = Events::of(call("slow").await);
     let start = Instant::now();
     let close = async {

@@ -1,4 +1,4 @@
-//! A client by hand, which makes requests of an endpoint, over a network or without.
+//! Hand-written client that sends requests to an endpoint, over a network or without one.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, request::Builder};
@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) const LEGACY: &str = "2025-11-25";
 
-/// A request that could be from anybody, up to its body.
+/// A request without session and credentials, up to its body.
 pub(crate) fn builder(method: &str) -> Builder {
     Request::builder()
         .method(method)
@@ -142,7 +142,7 @@ pub(crate) fn initialize(version: &str, capabilities: Value) -> Value {
     )
 }
 
-/// The one message of a response.
+/// The only message of a response.
 pub(crate) async fn json(response: Response<ResponseBody>) -> Value {
     assert_eq!(
         header(response.headers(), "content-type"),
@@ -163,7 +163,7 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
     pub(crate) retry: Option<u64>,
-    /// `Null` where there is no data.
+    /// `Null` if the event has no data.
     pub(crate) data: Value,
 }
 
@@ -203,7 +203,7 @@ impl Events {
         }
     }
 
-    /// All that is left.
+    /// All remaining events.
     pub(crate) async fn rest(mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {

@@ -1,4 +1,4 @@
-//! Sessions that are restored from their record, and what may prevent it.
+//! Sessions that are restored from their records, and the obstacles to that.
 
 use std::{
     sync::{
@@ -25,14 +25,14 @@ use crate::http::server::{
 };
 use crate::support::{calculator, request};
 
-/// Whoever else is ready has his turn.
+/// Yields, so that all other ready tasks run.
 async fn turns() {
     for _ in 0..20 {
         yield_now().await;
     }
 }
 
-/// What a ping is answered with.
+/// The status of the answer to a ping.
 async fn ping(session: &Session<impl Target>) -> StatusCode {
     session.call(1, "ping", json!({})).await.status()
 }
@@ -138,16 +138,16 @@ async fn attack_4_a_store_is_asked_for_nothing_but_ids_as_they_are_made() {
     }
 }
 
-/// What a server was asked to watch, and no longer to.
+/// The URIs of the subscriptions that a server has accepted, and of those that have ended.
 #[derive(Default)]
 struct Watched {
     agreed: Mutex<Vec<String>>,
     ended: Mutex<Vec<String>>,
-    /// Said where the second one waits.
+    /// Notified when a subscription waits for ever.
     waits: Notify,
 }
 
-/// A server that agrees to so many subscriptions, and lets the next one wait for ever.
+/// A server that accepts `agreeing` subscriptions, and lets the next one wait for ever.
 fn watching(agreeing: usize, watched: &Arc<Watched>) -> Server {
     let (begins, ends) = (Arc::clone(watched), Arc::clone(watched));
     let left = Arc::new(AtomicUsize::new(agreeing));
@@ -189,7 +189,7 @@ async fn the_watches_of_a_session_that_was_not_restored_end() {
         status = ping(&moved) => panic!("{status}"),
         () = watched.waits.notified() => {}
     }
-    // Nobody waits for it any more.
+    // No request waits for the restoration any more.
     turns().await;
     let (agreed, ended) = (
         watched.agreed.lock().unwrap(),
@@ -200,7 +200,7 @@ async fn the_watches_of_a_session_that_was_not_restored_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_initialize_is_cancelled_where_the_client_goes_away() {
-    /// Says that what had it is gone.
+    /// Notifies when its holder is dropped.
     struct Held(Arc<Notify>);
 
     impl Drop for Held {
@@ -227,7 +227,7 @@ async fn an_initialize_is_cancelled_where_the_client_goes_away() {
         _ = send(&endpoint, builder("POST"), open) => panic!("it waits"),
         () = waits.notified() => {}
     }
-    // What is cancelled has its grace.
+    // A cancelled request has a grace period.
     let gone = timeout(Duration::from_secs(60), gone.notified()).await;
     assert!(gone.is_ok(), "it runs on");
 }

@@ -21,10 +21,10 @@ use crate::http::server::{
 };
 use crate::support::{calculator, idle, request};
 
-/// More than waits for one reader.
+/// More events than are queued for one reader.
 const STEPS: usize = 1000;
 
-/// A tool that reports more than waits for one reader, and waits to be released.
+/// A tool that reports more events than are queued for one reader, and waits to be released.
 fn burst(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("burst", "Report and wait", move |cx: RequestContext| {
@@ -44,14 +44,14 @@ fn call(name: &str) -> Value {
     request(7, "tools/call", params)
 }
 
-/// Whoever else is ready has his turn.
+/// Yields, so that all other ready tasks run.
 async fn turns() {
     for _ in 0..10 {
         yield_now().await;
     }
 }
 
-/// That this is all of a stream after its first event, each event once.
+/// Asserts that these events are all of a stream after its first event, each event once.
 fn is_all(rest: &[Event]) {
     let index = |event: &Event| -> usize {
         let id = event.id.as_deref().unwrap();
@@ -61,7 +61,7 @@ fn is_all(rest: &[Event]) {
     assert_eq!(rest.last().unwrap().data["id"], 7);
 }
 
-/// Comes again so many times, without reading.
+/// Resumes the stream of a call this many times, without reading.
 async fn come_again<T: Target>(endpoint: &T, release: &Notify, times: usize) {
     let session = Session::open(endpoint).await;
     let mut events = Events::of(session.post(&call("burst")).await);
@@ -69,7 +69,7 @@ async fn come_again<T: Target>(endpoint: &T, release: &Notify, times: usize) {
     let mut held = session.resume(&seen).await;
     for _ in 0..times {
         let next = session.resume(&seen).await;
-        // What sends has seen the new reader while the old one was still there.
+        // The sender has seen the new reader while the old reader still existed.
         yield_now().await;
         yield_now().await;
         held = next;
@@ -88,7 +88,7 @@ async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
     }
 }
 
-/// A tool that reports more than counts as nothing, less than waits for one reader, and waits to be released.
+/// A tool that reports more than the stall check ignores and less than is queued for one reader, and waits to be released.
 fn some(release: &Arc<Notify>) -> Tool {
     let release = Arc::clone(release);
     Tool::new("some", "Report and wait", move |cx: RequestContext| {
@@ -104,13 +104,13 @@ fn some(release: &Arc<Notify>) -> Tool {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_comes_again_has_all_the_time_to_read_once_more() {
     let release = Arc::new(Notify::new());
-    // Three silences of 15 seconds in which nothing is taken are too many.
+    // Three silences of 15 seconds in which nothing is read exceed the limit.
     let limits = Limits::default().http(|http| http.stall(Duration::from_secs(40)));
     let endpoint = endpoint(&calculator().tool(some(&release))).limits(limits);
     let session = Session::open(&endpoint).await;
     let mut events = Events::of(session.post(&call("some")).await);
     let seen = events.next().await.unwrap().id.unwrap();
-    // It took something in the first one.
+    // The client read something in the first silence.
     sleep(Duration::from_secs(46)).await;
     let again = session.resume(&seen).await;
     sleep(Duration::from_secs(20)).await;
@@ -134,7 +134,7 @@ async fn a_client_that_resumes_twice_gets_each_event_once() {
     release.notify_one();
     got.extend(second.rest().await);
     is_all(&got);
-    // The first got the beginning, and no more.
+    // The first reader got the beginning, and no more.
     let begun = Events::of(first).rest().await;
     assert!(!begun.is_empty() && begun.len() < STEPS);
 }
@@ -146,7 +146,7 @@ async fn a_client_that_resumes_while_the_stream_is_ending_stays_connected() {
     let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
         let (release, parted) = notify.clone();
         async move {
-            // With the event before them as much as waits for a reader.
+            // With the event before them, these events are as many as are queued for a reader.
             for step in 1..=3 {
                 cx.progress(step).await;
                 turns().await;
@@ -171,7 +171,7 @@ async fn a_client_that_resumes_while_the_stream_is_ending_stays_connected() {
     assert_eq!(Events::of(slow).rest().await.len(), 4);
 }
 
-/// A client whose call waits to be answered, and that has gone away. Returns the id of the last event that it has seen.
+/// A session whose client has gone away while its call waits to be answered. Returns also the id of the last event that it saw.
 async fn away_before_the_answer(release: &Arc<Notify>, events: &SharedEvents) -> (Session, String) {
     let server = calculator().tool(steps(release));
     let session = Session::open(&endpoint(&server).event_store(events.clone())).await;
@@ -238,7 +238,7 @@ async fn a_session_has_one_get_stream_however_often_it_is_opened() {
 async fn a_client_without_an_event_yet_resumes_before_its_loss_is_noticed() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
-    // The network is gone, but this end of the connection is not.
+    // The network is gone, but the server's end of the connection still exists.
     let mut silent = Events::of(session.get().await);
     let primed = timeout(Duration::from_secs(60), silent.next()).await;
     let primed = primed.expect("it begins with an id").unwrap();

@@ -18,14 +18,14 @@ use crate::http::server::{
 };
 use crate::support::{calculator, idle, request};
 
-/// Whoever else is ready has his turn.
+/// Yields, so that all other ready tasks run.
 async fn turns() {
     for _ in 0..20 {
         yield_now().await;
     }
 }
 
-/// A server whose subscriptions wait to be released, and are then agreed to or not.
+/// A server whose subscriptions wait to be released, and are then accepted or refused.
 fn slowly(release: &Arc<Notify>, agrees: bool) -> Server {
     let release = Arc::clone(release);
     calculator()
@@ -52,7 +52,7 @@ fn set_level(id: i64, level: &str) -> Value {
     request(id, "logging/setLevel", json!({"level": level}))
 }
 
-/// What is kept of the level, and of subscriptions.
+/// The stored log level, and the number of stored subscriptions.
 async fn kept(sessions: &SharedSessions, session: &Session) -> (Value, usize) {
     let record = sessions.load(&session.id).await.unwrap().unwrap().record;
     (json!(record.log_level), record.subscribed.len())
@@ -68,7 +68,7 @@ async fn a_record_keeps_no_more_of_initialize_than_its_session() {
     let id = opened.headers()["mcp-session-id"].to_str().unwrap();
     let record = sessions.load(id).await.unwrap().unwrap().record;
     assert!(record.initialize.get().len() < 16 << 10);
-    // It is enough to go on with the session.
+    // The record suffices to restore the session.
     let session = Session {
         endpoint: endpoint(&server).session_store(sessions.clone()),
         id: id.to_owned(),
@@ -163,7 +163,7 @@ async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
     let server = slowly(&release, true).logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
     let (level, subscribe) = (set_level(1, "debug"), subscribe(2));
-    // It goes away while the record is written,
+    // The client goes away while the record is written,
     sessions.pause.at(Act::Set);
     tokio::select! {
         biased;

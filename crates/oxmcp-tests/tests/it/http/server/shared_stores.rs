@@ -1,4 +1,4 @@
-//! Stores that nodes share, and that a test can stop.
+//! Stores that nodes share, and that a test can pause.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use oxmcp::{
 };
 use tokio::sync::Notify;
 
-/// What a store does.
+/// An operation of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Act {
     Append,
@@ -26,7 +26,7 @@ pub(crate) enum Act {
     Remove,
 }
 
-/// Where a store stands still, once.
+/// A pause of a store at one operation, once.
 #[derive(Default)]
 pub(crate) struct Pause {
     at: Mutex<Option<Act>>,
@@ -35,12 +35,12 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// The next time that this is done, it stands still.
+    /// Pauses the store at the next operation of this kind.
     pub(crate) fn at(&self, act: Act) {
         *self.at.lock().unwrap() = Some(act);
     }
 
-    /// Waits until it stands still.
+    /// Waits until the store pauses.
     pub(crate) async fn reached(&self) {
         self.reached.notified().await;
     }
@@ -58,7 +58,7 @@ impl Pause {
     }
 }
 
-/// Events in memory. It stands still when something is done, and before that is told.
+/// Events in memory. The store pauses after an operation, before it returns the result.
 #[derive(Clone, Default)]
 pub(crate) struct SharedEvents {
     store: Arc<MemoryEventStore>,
@@ -112,14 +112,14 @@ impl EventStore for SharedEvents {
     }
 }
 
-/// Sessions in memory. It stands still before something is set in a record, and before one is removed.
+/// Sessions in memory. The store pauses before a record is changed, and before a session is removed.
 #[derive(Clone, Default)]
 pub(crate) struct SharedSessions {
     store: Arc<MemorySessionStore>,
     pub(crate) pause: Arc<Pause>,
-    /// The ids that were asked for.
+    /// The ids that were to be loaded.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
-    /// Whether nothing can be loaded for now.
+    /// Whether loads fail for now.
     pub(crate) is_away: Arc<AtomicBool>,
 }
 

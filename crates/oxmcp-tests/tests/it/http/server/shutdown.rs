@@ -28,7 +28,7 @@ use crate::http::server::{
 };
 use crate::support::calculator;
 
-/// Longer than a stream is silent: by then a call is answered by one.
+/// A wait that exceeds the silence after which the response to a running call becomes a stream.
 const LATER: Duration = Duration::from_secs(20);
 
 /// A server with a tool that never returns.
@@ -67,7 +67,7 @@ async fn a_call_that_is_cut_with_its_session_is_answered() {
     }
 }
 
-/// Its first poll lasts until the session has ended.
+/// The first poll of the call's handler lasts until the session has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
     let (begins, begun) = mpsc::channel();
@@ -120,7 +120,7 @@ async fn an_endpoint_may_wait_without_limit_for_running_requests() {
     endpoint.close().await;
 }
 
-/// It does not say that it has removed anything.
+/// A store in which removals never complete.
 #[derive(Default)]
 struct Slow(MemorySessionStore);
 
@@ -167,7 +167,7 @@ async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
                 assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
                 refused += 1;
             }
-            // As many as are open may be about to end; that takes as long as the store is waited for.
+            // As many sessions as are open may also be ending, and each ends only when the wait for the store is over.
             assert!(server.sessions().count() <= 6);
         }
         assert!(refused > 0);

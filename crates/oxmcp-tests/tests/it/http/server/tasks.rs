@@ -1,4 +1,4 @@
-//! Tasks of 2025-11-25 over HTTP: whose they are, on which streams their questions and their progress go, several nodes.
+//! Tasks of 2025-11-25 over HTTP: their owners, the streams of their requests and their progress, and several nodes.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ struct Confirm {
     sure: bool,
 }
 
-/// A server with tools that take long, ask, and tell how far they are.
+/// A server with tools that take long, elicit input, and report progress.
 fn office(tasks: &Tasks) -> Server {
     let waits = Tool::new("wait", "Wait", std::future::pending::<String>);
     let asks = Tool::new("delete", "Delete", |cx: RequestContext| async move {
@@ -50,7 +50,7 @@ fn of(builder: Builder, who: Option<&str>) -> Builder {
     }
 }
 
-/// A session of somebody.
+/// A session of a principal, or of an anonymous client.
 struct Client<T> {
     session: Session<T>,
     who: Option<&'static str>,
@@ -94,7 +94,7 @@ impl<T: Target> Client<T> {
     }
 }
 
-/// A request of somebody that declares the extension.
+/// Sends a modern request that declares the tasks extension, as `who`.
 async fn ask_modern(
     endpoint: &impl Target,
     who: Option<&str>,
@@ -110,7 +110,7 @@ async fn ask_modern(
     json(send(endpoint, of(request, who), message.to_string()).await).await
 }
 
-/// The ids whose changes somebody is told of that asks for these.
+/// The ids, among `ids`, of the tasks whose changes `who` is granted a subscription to.
 async fn granted(endpoint: &impl Target, who: Option<&str>, ids: Value) -> Value {
     let filter = json!({"notifications": {"taskIds": ids}});
     let mut listen = modern(1, "subscriptions/listen", filter);
@@ -125,7 +125,7 @@ async fn granted(endpoint: &impl Target, who: Option<&str>, ids: Value) -> Value
     }
 }
 
-/// A tool that is done when the test says so, but at nodes where it never is.
+/// A tool that completes when the test opens the gate, but never on nodes where `is_done` is false.
 fn gated(gate: &watch::Receiver<bool>, is_done: bool) -> Tool {
     let gate = gate.clone();
     let tool = Tool::new("work", "Work", move || {
@@ -234,7 +234,7 @@ async fn a_task_is_its_owners_in_each_method_of_each_era() {
                 assert_eq!(refused["error"], *one, "{who:?} {method}");
             }
         }
-        // Nor is anybody granted a subscription to them.
+        // No caller is granted a subscription to them either.
         let ids: Vec<_> = tasks.iter().map(|(_, _, new)| new).collect();
         assert_eq!(granted(&endpoint, who, json!(ids)).await, json!([new]));
         let own = client.ask("tasks/get", json!({"taskId": old})).await;
@@ -247,7 +247,7 @@ async fn a_task_is_its_owners_in_each_method_of_each_era() {
             assert_eq!(listed["error"]["code"], -32601, "{listed}");
             continue;
         }
-        // Whoever has an identity lists the own tasks of this era.
+        // A caller with an identity lists its own tasks of this era.
         assert_eq!(client.capabilities["tasks"]["list"], json!({}));
         let listed = listed["result"]["tasks"].as_array().unwrap();
         assert_eq!(listed.len(), 1, "{who:?}: {listed:?}");
@@ -294,7 +294,7 @@ async fn tasks_are_listed_in_pages() {
     }
 }
 
-/// The messages of a stream up to the answer to request 7.
+/// The messages of a stream up to and including the answer to request 7.
 async fn until_answer(events: &mut Events) -> Vec<Value> {
     let mut messages = Vec::new();
     loop {
@@ -320,7 +320,7 @@ async fn a_question_comes_on_the_stream_of_the_request_for_the_result() {
     ] {
         let server = office(&Tasks::in_memory());
         let endpoint = mount.serve(&StreamableHttp::from(server)).await;
-        // No layer names a principal in front of the own server.
+        // No layer names a principal in front of the SDK's own server.
         let who = mount.is_axum().then_some("ann");
         let client = Client::open(&endpoint, who).await;
         let get = of(client.session.builder("GET"), client.who);
@@ -340,7 +340,7 @@ async fn a_question_comes_on_the_stream_of_the_request_for_the_result() {
         let done = until_answer(&mut events).await.pop().unwrap();
         assert_eq!(done["result"]["content"][0]["text"], "true", "{done}");
         assert_eq!(done["result"]["_meta"], related);
-        // What the task says unasked belongs to no request.
+        // The notifications of the task belong to no request.
         let mut told = Vec::new();
         while told.last() != Some(&json!("completed")) {
             let event = standing.next().await.unwrap().data;

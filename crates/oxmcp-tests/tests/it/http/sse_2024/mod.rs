@@ -1,5 +1,4 @@
-//! The transport of 2024-11-05, on the server's side: a stream of events by GET, and messages by
-//! POST.
+//! The transport of 2024-11-05, on the server's side: a stream of events by GET, and messages by POST.
 
 mod requests;
 mod sessions;
@@ -20,15 +19,15 @@ use tokio::time::timeout;
 use crate::http::mounts::{Target, mounts};
 use crate::support::{LEGACY, calculator, notification, request};
 
-/// Longer than anything waits: what never comes must not hang a test.
+/// A time limit beyond all expected waits, so that a missing event does not hang a test.
 const TIME_LIMIT: Duration = Duration::from_secs(1_000_000);
 
-/// A service for this server, and nothing special.
+/// A service for this server, with the default settings.
 fn service(server: Server) -> LegacySse {
     LegacySse::from(server)
 }
 
-/// A request of a program on this machine.
+/// A request of a local program.
 fn local(method: &str, uri: &str) -> Builder {
     let builder = Request::builder().method(method).uri(uri);
     builder.header(header::HOST, "localhost:8080")
@@ -63,9 +62,9 @@ pub(in crate::http) struct Client<T = LegacySse> {
     service: T,
     body: ResponseBody,
     unread: String,
-    /// Where to post.
+    /// The URI for messages, as the stream names it.
     endpoint: String,
-    /// The token that its posts bear.
+    /// The token of POST requests.
     token: Option<String>,
 }
 
@@ -80,13 +79,13 @@ impl<T: Target> Client<T> {
         Self::of(service, response.into_body()).await
     }
 
-    /// Opens the stream with a token, which its posts bear, too.
+    /// Opens the stream with a token, which later POST requests have, too.
     pub(in crate::http) async fn open_with(service: &T, token: &str) -> Self {
         let request = with_token(local("GET", "/sse"), Some(token));
         Self::open_by(service, request).await.bearing(token)
     }
 
-    /// From now on its posts bear that token.
+    /// Sets the token of later POST requests.
     pub(in crate::http) fn bearing(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
         self
@@ -106,7 +105,7 @@ impl<T: Target> Client<T> {
         client
     }
 
-    /// What comes next, as it is on the wire, up to the empty line. `None` at the end of the stream.
+    /// The next block as it is on the wire, up to the empty line. `None` at the end of the stream.
     async fn block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.unread.split_once("\n\n") {
@@ -123,7 +122,7 @@ impl<T: Target> Client<T> {
 
     /// The next event: its name, and its data.
     async fn event(&mut self) -> Option<(String, String)> {
-        // Comments come for ever.
+        // Comments may come for ever.
         for _ in 0..1_000 {
             let block = self.block().await?;
             if !block.starts_with(':') {
@@ -141,7 +140,7 @@ impl<T: Target> Client<T> {
         serde_json::from_str(&data).unwrap()
     }
 
-    /// The URI to post to, as a client finds it.
+    /// The URI for messages, resolved as a client does it.
     fn uri(&self) -> String {
         if self.endpoint.starts_with('?') {
             format!("/sse{}", self.endpoint)
@@ -150,7 +149,7 @@ impl<T: Target> Client<T> {
         }
     }
 
-    /// The answer to a POST.
+    /// The response to a POST.
     pub(in crate::http) async fn respond(&self, body: impl Into<Bytes>) -> Response<ResponseBody> {
         let request = with_token(local_post(&self.uri()), self.token.as_deref());
         respond(&self.service, request, body).await
@@ -185,14 +184,14 @@ impl<T: Target> Client<T> {
         client
     }
 
-    /// The same with a token.
+    /// Like `opened`, with a token.
     pub(in crate::http) async fn opened_with(service: &T, token: &str) -> Self {
         let mut client = Self::open_with(service, token).await;
         client.initialize(Revision::V2024_11_05).await;
         client
     }
 
-    /// The stream itself.
+    /// The body of the stream.
     pub(in crate::http) fn into_body(self) -> ResponseBody {
         self.body
     }

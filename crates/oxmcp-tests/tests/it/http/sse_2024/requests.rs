@@ -1,4 +1,4 @@
-//! Requests that are refused, and bounds on what a client can make grow.
+//! Requests that are refused, and bounds on the memory that a client can make grow.
 
 use std::{convert::Infallible, io};
 
@@ -112,7 +112,7 @@ async fn attack_7_a_body_that_is_too_long_is_refused_while_it_comes() {
             status(&service, local_post(&client.uri()), padded(101)).await,
             413
         );
-        // One that never ends, too.
+        // A body that never ends is refused, too.
         let part = || Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b' '; 10_000])));
         let endless = StreamBody::new(stream::repeat_with(part));
         let request = local_post(&client.uri()).body(endless).unwrap();
@@ -129,14 +129,14 @@ async fn attack_7_a_body_that_does_not_come_is_not_waited_for() {
         let client = Client::opened(&service).await;
         let never = stream::pending::<Result<Frame<Bytes>, Infallible>>();
         let request = local_post(&client.uri()).body(StreamBody::new(never));
-        // Nothing else is under way that this could make too late.
+        // No other operation is running that could time out while the clock is paused.
         pause();
         let response = service.respond(request.unwrap()).await;
         resume();
         assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
         let empty = status(&service, local_post(&client.uri()), " \n").await;
         assert_eq!(empty, StatusCode::BAD_REQUEST);
-        // A client that breaks off over a network hears no answer.
+        // Over a network, a client that disconnects would get no answer.
         let broken = stream::iter([Err::<Frame<Bytes>, _>(io::Error::other("reset"))]);
         let request = local_post(&client.uri()).body(StreamBody::new(broken));
         let response = unmounted.respond(request.unwrap()).await;
@@ -156,7 +156,7 @@ async fn attack_7_w15_there_are_no_more_sessions_than_the_limit() {
             assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE);
         }
         drop(first);
-        // Its place is free as soon as what served it has seen that.
+        // The place is free as soon as the task that served the stream has noticed that.
         while status(&service, local("GET", "/sse"), "").await != StatusCode::OK {
             tokio::task::yield_now().await;
         }
@@ -175,7 +175,7 @@ async fn attack_7_a_client_that_does_not_read_is_not_read_from() {
         assert_eq!(status, StatusCode::ACCEPTED);
         taken += 1;
         assert!(taken < 1_000, "all is taken, though nothing is read");
-        // Long ones, so that what waits to be served fills its room.
+        // Long messages, so that those that wait to be served fill their queue.
         message = call(taken, "long", &json!({"padding": "x".repeat(5_000)}));
     }
     assert!(taken > 3, "{taken}");

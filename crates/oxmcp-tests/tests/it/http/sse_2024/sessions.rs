@@ -1,5 +1,4 @@
-//! Sessions of clients that follow the rules: through the service, through a router of one's own,
-//! and over sockets.
+//! Sessions of clients that follow the rules: through the service, through a custom router, and over sockets.
 
 use std::{
     collections::HashSet,
@@ -140,7 +139,7 @@ async fn attack_4_a_session_belongs_to_the_principal_that_opened_it() {
     }
 }
 
-/// What a client is asked comes over its stream, and its answer by POST.
+/// The server's request comes over the stream of the client, and the answer by POST.
 #[tokio::test(start_paused = true)]
 async fn the_server_can_ask() {
     let asks = Tool::new("asks", "Ping the client", |cx: RequestContext| async move {
@@ -190,7 +189,7 @@ async fn attack_5_invalid_messages_are_answered_and_the_session_lives() {
     }
 }
 
-/// The text of a stream so far, or at its end.
+/// The next text of a stream, or `None` at its end.
 async fn next(body: &mut ResponseBody) -> Option<String> {
     let frame = timeout(TIME_LIMIT, body.frame())
         .await
@@ -253,12 +252,12 @@ async fn d6_messages_posted_before_the_client_went_are_taken() {
     inbox.post(ping(1).to_string()).await.unwrap();
     drop(response);
     let session = calculator().connect(transport).await.unwrap();
-    // Its answer finds nobody.
+    // The answer has no recipient.
     let error = session.wait().await.unwrap_err();
     assert!(error.message().contains("closed its stream"), "{error}");
 }
 
-/// Reads until the text has come.
+/// Reads until `text` has come.
 async fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let mut read = Vec::new();
     while !String::from_utf8_lossy(&read).contains(text) {

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 use crate::http::sse_2024::*;
 use crate::support::text;
 
-/// A server whose `slow` takes this many seconds.
+/// A server whose tool `slow` takes as many seconds as its argument says.
 fn slow() -> Server {
     #[derive(serde::Deserialize, oxmcp::JsonSchema)]
     struct Wait {

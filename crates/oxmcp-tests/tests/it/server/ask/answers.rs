@@ -1,4 +1,4 @@
-//! Answers of clients: their forms, and which of them are accepted.
+//! Answers of clients: their forms, and the conditions under which they are accepted.
 
 use oxmcp::{
     JsonSchema, Question, RequestContext, Revision, Server, Tool, ToolError,

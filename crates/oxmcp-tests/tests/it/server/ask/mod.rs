@@ -20,14 +20,14 @@ use serde_json::{Value, json};
 
 use crate::support::{request, script};
 
-/// The revisions in which users can be asked.
+/// The revisions with elicitation.
 const ASKING: [Revision; 3] = [
     Revision::V2025_06_18,
     Revision::V2025_11_25,
     Revision::V2026_07_28,
 ];
 
-/// All that a client can be asked.
+/// The capabilities of a client that can be asked every question.
 fn everything() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
 }
@@ -37,15 +37,15 @@ fn accept(content: Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-/// A client that can be asked, by script. It speaks one revision.
+/// A scripted client that answers questions. It speaks one revision.
 struct User {
     peer: ScriptedPeer,
     revision: Revision,
     capabilities: Value,
     last_id: i64,
-    /// What was asked, in order: keys and params where the revision is modern, methods and params where it is not.
+    /// The questions, in order: keys and params if the revision is modern, methods and params if it is not.
     asked: Vec<(String, Value)>,
-    /// How many questions came at once.
+    /// The number of questions of each round.
     rounds: Vec<usize>,
 }
 
@@ -87,7 +87,7 @@ impl User {
         self.peer.send(message).await.unwrap();
     }
 
-    /// Makes one request, and receives what comes next.
+    /// Makes one request, and receives the next message.
     async fn once(&mut self, method: &str, mut params: Value) -> Value {
         self.last_id += 1;
         if self.revision.is_modern() {
@@ -107,7 +107,7 @@ impl User {
         self.once("tools/call", params).await
     }
 
-    /// Makes a request and answers what is asked, until there is an answer.
+    /// Makes a request and answers the questions until there is a result or an error.
     async fn drive(
         &mut self,
         method: &str,
@@ -170,7 +170,7 @@ struct Project {
     project: String,
 }
 
-/// A server whose tool `delete` counts in a step and asks twice, and how often it has counted and been run.
+/// A server whose tool `delete` counts in a step and asks twice, with the numbers of counts and of runs.
 fn deleting() -> (Server, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (counted, run) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     let tool = {
@@ -195,7 +195,7 @@ fn deleting() -> (Server, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     (Server::new("files", "1.0.0").tool(tool), counted, run)
 }
 
-/// Answers as Ann would.
+/// The answers of a user named Ann.
 fn ann(_method: &str, params: &Value) -> Value {
     match params["message"].as_str() {
         Some("Who are you?") => accept(json!({"name": "Ann"})),

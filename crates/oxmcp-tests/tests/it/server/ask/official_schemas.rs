@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::schemas::Schema;
 use crate::server::ask::{ASKING, Name, User, accept, ann, deleting};
 
-/// Holds a message against a definition of a revision.
+/// Asserts that a message fits a definition of a revision.
 fn assert_fits(schemas: &[Schema], revision: Revision, definition: &str, message: &Value) {
     let schema = schemas.iter().find(|it| it.revision == revision).unwrap();
     schema.assert_fits(definition, message);
@@ -47,7 +47,7 @@ async fn two_rounds_on_the_wire() {
     let mut transcript = String::new();
     let lines = user.peer.transcript().lines();
     for line in lines.filter_map(|line| line.strip_prefix("<- ")) {
-        // The state is never the same twice.
+        // The state differs in every run.
         let mut message: Value = serde_json::from_str(line).unwrap();
         if let Some(state) = message.pointer_mut("/result/requestState") {
             *state = json!("…");

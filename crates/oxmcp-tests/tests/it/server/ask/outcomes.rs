@@ -138,7 +138,7 @@ async fn several_questions_are_asked_in_one_round() {
                 _ => json!({"action": "decline"}),
             },
         };
-        // An old session is asked at once as well; the script answers one after another.
+        // A legacy session is asked all questions at once as well, though the script answers them one after another.
         let answer = if revision.is_modern() {
             user.call("t", json!({}), answers).await
         } else {

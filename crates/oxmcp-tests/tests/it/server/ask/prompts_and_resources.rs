@@ -43,7 +43,7 @@ fn library() -> Server {
         .resource_template(ResourceTemplate::new("book://of/{topic}", "of", topic))
 }
 
-/// The ways to ask, and what the answer says where.
+/// The requests that ask: the method, its params, the pointer to the text of the result, and the expected text.
 fn kinds() -> [(&'static str, Value, &'static str, &'static str); 3] {
     let prompt = json!({"name": "explain", "arguments": {"topic": "tea"}});
     let messages = "/result/messages/0/content/text";

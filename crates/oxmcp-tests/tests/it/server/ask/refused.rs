@@ -1,4 +1,4 @@
-//! Questions to clients that cannot answer, and questions that come to nothing.
+//! Questions to clients that cannot answer, and questions without an answer.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn questions_that_a_client_cannot_answer_are_not_asked() {
             );
             error["message"].as_str().unwrap()
         } else {
-            // No other request would do better: the model is to know, and can go another way.
+            // No other request could succeed: the model is told, and can choose another way.
             assert_eq!(answer["result"]["isError"], true, "{revision}: {answer}");
             text(&answer)
         };
@@ -111,7 +111,7 @@ async fn a_question_is_cancelled_with_its_request() {
     assert_eq!(question["method"], "elicitation/create");
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-    // At once, and not only when the handler's grace is over.
+    // The question is cancelled at once, not only when the handler's grace period is over.
     let begin = Instant::now();
     let cancelled = user.peer.ask(cancel).await.unwrap();
     assert_eq!(cancelled["method"], "notifications/cancelled");

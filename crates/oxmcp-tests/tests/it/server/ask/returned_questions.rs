@@ -19,7 +19,7 @@ fn who(key: &str) -> InputRequiredResult {
     InputRequiredResult::new().with_input_request(key, ElicitParams::Form(params))
 }
 
-/// Asks twice, and counts in a state that anybody can read.
+/// Asks twice, and counts in a state that is not sealed.
 async fn twice(cx: RequestContext) -> Result<Reply<String>, ToolError> {
     let round: usize = cx.request_state().map_or(Ok(0), |state| state.parse())?;
     let key = format!("q{round}");
@@ -81,7 +81,7 @@ async fn a_dynamic_tool_can_forward_the_questions_of_another_server() {
             json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}});
         let answer = user.call("t", json!({}), |_, _| said.clone()).await;
         assert_eq!(text(&answer), "done", "{revision}");
-        // What the client cannot do is not asked of it.
+        // A client is not asked a question that it does not support.
         let mut user = User::able(&server, revision, json!({})).await;
         let answer = user.call_once("t", json!({}), json!({})).await;
         if revision.is_modern() {

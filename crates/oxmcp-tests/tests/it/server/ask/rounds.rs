@@ -1,4 +1,4 @@
-//! Rounds of questions of modern clients: between rounds, and odd ones (2026-07-28 and later).
+//! Rounds of questions of modern clients: repeated, changed and unusual rounds (2026-07-28 and later).
 
 use std::sync::{
     Arc,
@@ -38,7 +38,7 @@ async fn unanswered_questions_are_asked_again_and_unasked_answers_ignored() {
             .call_once("delete", json!({"project": "x"}), more)
             .await;
         assert_eq!(asked(&again), asked(&first));
-        // Nothing is the same as none.
+        // `null` is the same as a missing member.
         let none = json!({"requestState": null, "inputResponses": null});
         let again = user
             .call_once("delete", json!({"project": "x"}), none)
@@ -115,7 +115,7 @@ async fn a_question_that_has_changed_is_asked_again() {
     let server = Server::new("s", "1").tool(tool);
     let mut user = User::new(&server, MODERN).await;
     let first = user.call_once("t", json!({}), json!({})).await;
-    // The answer is to a question that is not asked any more.
+    // The answer is to a question that is no longer asked.
     count.store(2, Ordering::Relaxed);
     let yes = json!({"confirm": accept(json!({"keep": true}))});
     let more = json!({"requestState": first["result"]["requestState"], "inputResponses": yes});
@@ -124,7 +124,7 @@ async fn a_question_that_has_changed_is_asked_again() {
         asked(&second)["confirm"]["params"]["message"],
         "Delete 2 files?"
     );
-    // The same where it was answered in an earlier round.
+    // So is an answer of an earlier round.
     let more = json!({"requestState": second["result"]["requestState"], "inputResponses": yes});
     let third = user.call_once("t", json!({}), more).await;
     assert!(asked(&third).get("name").is_some());
@@ -205,7 +205,7 @@ async fn one_key_cannot_stand_for_two_questions_but_for_one_asked_twice() {
     }
 }
 
-/// A middleware is no handler: it has the context, but nobody would run it again.
+/// A middleware is not a handler: it has the context, but a later round would not run it again.
 #[tokio::test]
 async fn only_handlers_can_ask() {
     use oxmcp::middleware::{Next, Request, from_fn};

@@ -1,4 +1,4 @@
-//! The sealed state that travels with a modern client.
+//! The sealed state that a modern client carries between rounds.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{idle, text};
 
 const MODERN: Revision = Revision::LATEST;
 
-/// A server that asks once.
+/// A server whose tools ask once.
 fn asking(name: &str) -> Server {
     let handler = |cx: RequestContext| async move {
         let secret = cx
@@ -47,7 +47,7 @@ async fn state(server: &Server, tool: &str, arguments: Value) -> Value {
     state
 }
 
-/// The second round, with that state.
+/// The answer of the second round with this state.
 async fn again(server: &Server, tool: &str, arguments: Value, state: &Value) -> Value {
     let mut user = User::new(server, MODERN).await;
     let yes = json!({"confirm": accept(json!({"keep": true}))});
@@ -98,7 +98,7 @@ async fn a_state_of_another_request_is_refused_without_details() {
         ("dynamic", json!({"a": 1, "b": 3})),
         ("dynamic", json!({})),
         ("one", json!({})),
-        // One that never asks does not take it either.
+        // A tool that never asks does not accept the state either.
         ("idle", json!({})),
     ] {
         assert_refused(&again(&server, tool, arguments, &good).await);
@@ -129,7 +129,7 @@ async fn keys_can_be_changed_and_shared() {
     assert_refused(&again(&after, "one", json!({}), &state_before).await);
     let answer = again(&after, "one", json!({}), &state_meanwhile).await;
     assert_eq!(text(&answer), "what only the server knows, true");
-    // A server that was given no key has one of its own.
+    // A server without a given key has a random one.
     assert_refused(&again(&asking("s"), "one", json!({}), &state_meanwhile).await);
 }
 

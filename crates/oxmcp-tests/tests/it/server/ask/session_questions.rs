@@ -1,4 +1,4 @@
-//! Questions outside of requests, where a session is open.
+//! Questions outside of requests, while a session is open.
 
 use std::{future::IntoFuture, sync::Arc};
 
@@ -24,7 +24,7 @@ fn session(server: &Server) -> ServerSession {
     server.sessions().next().unwrap()
 }
 
-/// Answers the next request of the server with `result`. Returns its method and params.
+/// Answers the server's next request with `result`. Returns the request's method and params.
 async fn reply(user: &mut User, result: Value) -> (String, Value) {
     let asked = user.peer.receive().await.unwrap();
     let message = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
@@ -101,7 +101,7 @@ async fn a_question_carries_metadata_and_reports_progress() {
         .await;
     assert!(refused.unwrap_err().message().contains("_meta"));
 
-    // That of the params goes along, and both are one.
+    // The metadata of the params and that of the call are merged.
     let mut params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
     params.meta.insert("com.example/who", "params");
     let said =
@@ -166,7 +166,7 @@ async fn l4_l5_roots_are_remembered_until_they_change() {
     let one = json!({"roots": [{"uri": "file:///a"}]});
     let (first, _) = tokio::join!(session.roots(), reply(&mut user, one));
     let first = first.unwrap();
-    // Nobody is asked again: nobody answers.
+    // The roots are cached: the client is not asked again, and would not answer.
     assert!(Arc::ptr_eq(&first, &session.roots().await.unwrap()));
 
     user.notify("notifications/roots/list_changed").await;
@@ -175,7 +175,7 @@ async fn l4_l5_roots_are_remembered_until_they_change() {
     let (second, _) = tokio::join!(session.roots(), reply(&mut user, two));
     assert_eq!(second.unwrap().len(), 2);
 
-    // What was asked for before a change is old when it comes.
+    // An answer to a question that precedes a change is stale when it arrives.
     user.notify("notifications/roots/list_changed").await;
     heard.recv().await.unwrap();
     let late = async {
@@ -271,7 +271,7 @@ async fn answers_of_a_sessions_questions_are_validated_against_the_form() {
     }
 }
 
-/// A client that has sent `initialize`, and nothing else.
+/// A client that has sent `initialize` only.
 async fn half_open(server: &Server) -> ScriptedPeer {
     let mut peer = script(server).await;
     let params = json!({
@@ -297,7 +297,7 @@ async fn a_client_is_asked_once_it_is_initialized() {
         .unwrap();
     let early = timeout(Duration::from_millis(1_900), peer.receive()).await;
     assert!(early.is_err(), "{early:?}");
-    // A ping is no question.
+    // A ping does not wait, since it is not a question.
     let own = session(&server);
     tokio::spawn(async move { own.ping().await });
     assert_eq!(peer.receive().await.unwrap()["method"], "ping");
@@ -320,7 +320,7 @@ async fn a_client_that_never_says_so_is_asked_after_two_seconds() {
         let own = session(&server);
         tokio::spawn(async move { own.list_roots().await });
         assert_eq!(peer.receive().await.unwrap()["method"], "roots/list");
-        // The second does not wait again.
+        // The second question does not wait again.
         assert_eq!(start.elapsed().as_secs(), waited);
     }
 }
@@ -345,6 +345,6 @@ async fn a_question_that_waits_for_the_client_to_be_ready_ends_in_time_and_when_
     let cancelled = cancelled.unwrap_err();
     assert!(cancelled.is_cancelled(), "{cancelled}");
     assert_eq!(start.elapsed(), 2 * brief);
-    // Nothing was sent.
+    // Nothing was sent to the client.
     assert!(timeout(brief, peer.receive()).await.is_err());
 }

@@ -1,4 +1,4 @@
-//! Methods of each revision: the tables against what a server answers.
+//! The methods of each revision: the tables against the answers of servers and clients.
 
 use oxmcp::{
     Client, JsonSchema, Prompt, Resource, ResourceTemplate, Revision, Server,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{add, modern, request, script};
 
-/// A server with a feature of every kind that there is.
+/// A server with a feature of every kind.
 fn equipped_server() -> Server {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Greeting {
@@ -32,7 +32,7 @@ fn equipped_server() -> Server {
         .subscriptions()
 }
 
-/// A client with a handler for all that a server can ask.
+/// A client with a handler for every request of servers.
 fn equipped_client() -> Client {
     Client::new("equipped", "1.0.0")
         .on_elicit(|_: ElicitFormParams| async { ElicitResult::new(ElicitAction::Cancel) })
@@ -46,12 +46,12 @@ fn is_of_extension(name: &str) -> bool {
     name.starts_with("tasks/")
 }
 
-/// Whether the answer says that there is such a method. Whatever else is wrong with the request does not matter here.
+/// Whether the answer shows that the method exists. Other errors of the request do not matter here.
 fn is_served(answer: &Value) -> bool {
     answer["error"]["code"] != -32601
 }
 
-/// Every name that there is in any table, and one that is in none.
+/// Every name of every table, and a name that is in no table.
 fn names() -> Vec<&'static str> {
     let tables = [
         method::REQUESTS_TO_SERVER,
@@ -84,7 +84,7 @@ fn in_table(table: &'static [Row]) -> impl Fn(&str, Revision) -> bool {
     move |name, revision| method::is_in(table, name, revision)
 }
 
-/// What our server makes of a request with this name, which a client of this revision makes.
+/// Whether the SDK's server serves a request with this name from a client of this revision.
 async fn asked_of_server(server: &Server, name: &str, revision: Revision) -> bool {
     let mut peer = script(server).await;
     let request = if revision.is_modern() {
@@ -96,7 +96,7 @@ async fn asked_of_server(server: &Server, name: &str, revision: Revision) -> boo
         request(7, name, json!({}))
     };
     let answer = peer.ask(request).await.unwrap();
-    // A subscription is acknowledged before it is answered, at its end.
+    // A subscription is acknowledged first, and answered at its end.
     assert!(
         answer["id"] == 7 || name == method_name::<method::Listen>(),
         "{answer}"
@@ -125,10 +125,10 @@ async fn a_server_serves_the_methods_of_its_revision() {
     assert_eq!(observed, drawn(offered));
 }
 
-/// What our client makes of a request with this name, which a server of this revision makes.
+/// Whether the SDK's client serves a request with this name from a server of this revision.
 async fn asked_of_client(client: &Client, name: &str, revision: Revision) -> bool {
     let (mut peer, transport) = ScriptedPeer::new().await;
-    // With one modern revision alone nothing would be asked.
+    // A client with a single modern revision would not probe.
     let revisions = [
         Some(revision),
         revision.is_modern().then_some(Revision::V2025_11_25),
@@ -153,7 +153,7 @@ async fn asked_of_client(client: &Client, name: &str, revision: Revision) -> boo
         );
     }
     peer.send(request(7, name, json!({}))).await.unwrap();
-    // Modern servers make no requests: what follows is the first that is heard.
+    // Modern servers make no requests: the next message is the first that the client sends.
     let ping = tokio::spawn(async move { session.ping().await.map(|()| session) });
     let first = peer.receive().await.unwrap();
     ping.abort();
@@ -204,7 +204,7 @@ async fn notifications_are_never_answered_whatever_they_are() {
     }
 }
 
-/// By the pages of the specification, from 2024-11-05 to 2026-07-28.
+/// From the pages of the specification, 2024-11-05 to 2026-07-28.
 #[test]
 fn the_tables_of_requests() {
     let to_server = in_table(method::REQUESTS_TO_SERVER);
@@ -242,7 +242,7 @@ fn the_tables_of_requests() {
     ");
 }
 
-/// The same.
+/// From the pages of the specification, 2024-11-05 to 2026-07-28.
 #[test]
 fn the_tables_of_notifications() {
     let to_server = in_table(method::NOTIFICATIONS_TO_SERVER);
@@ -268,7 +268,7 @@ fn the_tables_of_notifications() {
     ");
 }
 
-/// A client of ours refuses at once what the revision lacks, and sends everything else.
+/// The SDK's client refuses at once the methods that the revision lacks, and sends all others.
 #[tokio::test]
 async fn a_clients_session_has_the_methods_of_its_revision() {
     let server = equipped_server();

@@ -1,4 +1,4 @@
-//! Dispatch of requests: negotiation, methods of each revision, pages, views.
+//! Dispatch of requests: negotiation, the methods of each revision, pages, views.
 
 mod methods_by_revision;
 mod negotiation;

@@ -14,7 +14,7 @@ fn initialize(version: &str) -> Value {
     )
 }
 
-/// A modern request in a revision of any name.
+/// A modern request with any text as its revision.
 fn modern_in(version: &str, method: &str) -> Value {
     let mut request = modern(1, method, json!({}));
     request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
@@ -68,7 +68,7 @@ async fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
     let server = calculator().revisions([Revision::LATEST]);
     let mut peer = script(&server).await;
     let answer = peer.ask(initialize("2025-06-18")).await.unwrap();
-    // The code that legacy revisions have for it.
+    // The error code of legacy revisions for an unsupported version.
     assert_eq!(answer["error"]["code"], -32602);
     assert_eq!(
         answer["error"]["data"],
@@ -80,7 +80,7 @@ async fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
             .unwrap()
             .contains("2026-07-28")
     );
-    // It is not offended.
+    // The connection can still be used.
     let list = peer.ask(modern(2, "tools/list", json!({}))).await.unwrap();
     assert_eq!(list["result"]["tools"][0]["name"], "add");
 }
@@ -133,7 +133,7 @@ async fn modern_requests_without_required_metadata_are_refused() {
         let answer = peer.ask(wrong.clone()).await.unwrap();
         assert_eq!(answer["error"]["code"], -32602, "{wrong} {answer}");
     }
-    // The name of the client may be missing.
+    // The client's name is optional.
     let mut nameless = modern(2, "tools/list", json!({}));
     nameless["params"]["_meta"]
         .as_object_mut()
@@ -229,7 +229,7 @@ async fn before_initialize_only_pings_and_modern_requests_are_served() {
             .get("result")
             .is_some()
     );
-    // `initialized` without `initialize` is nothing.
+    // `initialized` without `initialize` has no effect.
     peer.send(notification("notifications/initialized"))
         .await
         .unwrap();
@@ -250,7 +250,7 @@ async fn legacy_and_modern_requests_are_served_on_one_pipe() {
     assert!(legacy["result"].get("resultType").is_none());
     let now = peer.ask(modern(2, "tools/list", json!({}))).await.unwrap();
     assert_eq!(now["result"]["resultType"], "complete");
-    // What is not in a revision is not in it, though the other has it.
+    // A method that only one era has is unknown in the other.
     assert_eq!(
         peer.ask(modern(3, "ping", json!({}))).await.unwrap()["error"]["code"],
         -32601
@@ -313,7 +313,7 @@ async fn revisions_are_any_order_and_at_least_one() {
     );
 }
 
-/// What a shell script sends: all at once.
+/// The answers to messages that are sent all at once, as by a shell script.
 async fn sent_at_once(server: &Server) -> Vec<Value> {
     let (mut peer, transport) = ScriptedPeer::new().await;
     peer.send(initialize("2025-06-18")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Pages of lists, in the order of names.
+//! Pages of listings, in the order of names.
 
 use std::collections::BTreeSet;
 
@@ -151,7 +151,8 @@ fn changes() -> impl Strategy<Value = Vec<Vec<Change>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What is there from the first page to the last is listed once; what comes or goes meanwhile, at most once.
+    /// An entry that exists from the first page to the last is listed once, and an entry that is added or removed meanwhile at most
+    /// once.
     #[test]
     fn r2_nothing_that_stays_is_lost_or_repeated(
         start in proptest::collection::btree_set(select(&NAMES), 1..10),
@@ -166,7 +167,7 @@ proptest! {
             let mut surviving: BTreeSet<_> = start.iter().copied().collect();
             let mut seen = Vec::new();
             let mut params = json!({});
-            // Each page moves on by one name at least, so there are no more pages than names.
+            // Each page advances by at least one name, so there are at most as many pages as names.
             for (id, changes) in (1..).zip(changes) {
                 let answer = peer.ask(modern(id, "tools/list", params)).await.unwrap();
                 seen.extend(names(&answer));

@@ -48,7 +48,7 @@ async fn h8_h9_a_session_knows_its_server_and_its_client() {
         assert_eq!(session.revision(), Some(revision));
         assert_eq!(session.client_info().unwrap().name, "someone");
         assert!(session.client_capabilities().is_some());
-        // The session's server is the server, not a copy.
+        // The session's server is the same server, not a copy.
         session.server().add_tools([idle("more")]).unwrap();
         assert_eq!(client.tools().all().await.unwrap().len(), 2);
         assert_eq!(server.sessions().next().unwrap().revision(), Some(revision));

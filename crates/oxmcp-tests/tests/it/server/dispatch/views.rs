@@ -1,4 +1,4 @@
-//! Views: the list, the call and the caching of features that only some callers see agree.
+//! Views: the listing, the call and the caching of features that only some callers see agree.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{add, answer, idle};
 
-/// A server with a tool that scripted peers see, one that they do not, and one for everybody.
+/// A server with a tool for scripted peers, a tool that is hidden from them, and a tool for every caller.
 fn server() -> Server {
     Server::new("views", "1.0.0")
         .tool(add())
@@ -50,7 +50,7 @@ async fn a_page_holds_only_entries_that_are_visible_to_the_caller() {
     let next = json!({"cursor": first["result"]["nextCursor"]});
     let second = answer(&server, Revision::LATEST, "tools/list", next).await;
     assert_eq!(names(&second), ["mine"]);
-    // What the caller does not see is no reason for a page more.
+    // Hidden entries do not cause another page.
     assert!(second["result"].get("nextCursor").is_none(), "{second}");
 }
 

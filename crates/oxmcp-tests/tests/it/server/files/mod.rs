@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::support::answer;
 
-/// A directory of its own for each test, which goes with it.
+/// A separate directory for each test, which is removed at the test's end.
 struct Temp(PathBuf);
 
 impl Temp {
@@ -34,7 +34,7 @@ impl Temp {
         Self(path.canonicalize().unwrap())
     }
 
-    /// Where the files are that are served.
+    /// The directory of the served files.
     fn served(&self) -> PathBuf {
         self.0.join("served")
     }
@@ -64,7 +64,7 @@ async fn read(server: &Server, revision: Revision, uri: &str) -> Value {
     answer(server, revision, "resources/read", json!({"uri": uri})).await
 }
 
-/// The contents that are read.
+/// The contents of the answer.
 async fn contents(server: &Server, revision: Revision, uri: &str) -> Value {
     let answer = read(server, revision, uri).await;
     let contents = answer["result"]["contents"].as_array();
@@ -73,7 +73,7 @@ async fn contents(server: &Server, revision: Revision, uri: &str) -> Value {
     contents[0].clone()
 }
 
-/// Why it is not read.
+/// The error message of a refused read.
 async fn refusal(server: &Server, revision: Revision, uri: &str) -> String {
     let answer = read(server, revision, uri).await;
     let code = if revision.is_modern() { -32602 } else { -32002 };

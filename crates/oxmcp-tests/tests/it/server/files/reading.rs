@@ -200,7 +200,7 @@ async fn files_are_a_template_like_any_other() {
     assert_eq!(read["result"]["ttlMs"], 1000);
 }
 
-/// A client that reads no answers has no more files read than are read at once.
+/// For a client that reads no answers, only as many files are read as may be read at once.
 #[tokio::test(start_paused = true)]
 async fn files_are_not_read_for_a_client_that_reads_no_answers() {
     const LONG: usize = 64 << 10;
@@ -218,9 +218,9 @@ async fn files_are_not_read_for_a_client_that_reads_no_answers() {
             json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": params});
         writeln!(all, "{request}").unwrap();
     }
-    // They arrive together, before there is anything unsent.
+    // The requests arrive together, before there are unsent answers.
     write.write_all(all.as_bytes()).await.unwrap();
-    // Time passes only when nothing moves any more.
+    // The paused clock advances only when every task is idle.
     sleep(Duration::from_secs(1)).await;
     temp.write("file", "b".repeat(LONG));
     let mut lines = BufReader::new(read).lines();

@@ -1,4 +1,4 @@
-//! Clients' roots, which narrow the files that they may read.
+//! Clients' roots, which restrict the files that they may read.
 
 use crate::server::files::*;
 
@@ -38,7 +38,7 @@ async fn o6_a_client_with_roots_reads_only_files_within_them() {
             let session = session.revision(revision).await.unwrap();
             session.read_resource("t://b/notes.txt").await.unwrap();
         }
-        // Without roots there is nothing to hold it against.
+        // Without declared roots there is no restriction.
         contents(&limited, revision, "t://b/notes.txt").await;
     }
 }
@@ -114,7 +114,7 @@ async fn o6_roots_are_those_that_the_client_has_now() {
         session.read_resource("t://notes.txt").await.unwrap_err();
         let root = Root::new(format!("file://{}", temp.served().display()));
         client.add_roots([root]).unwrap();
-        // The server hears of it before the next request.
+        // The server is notified before the next request.
         tokio::time::sleep(Duration::from_millis(50)).await;
         session.read_resource("t://notes.txt").await.unwrap();
     }

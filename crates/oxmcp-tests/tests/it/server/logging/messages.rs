@@ -58,7 +58,7 @@ pub(crate) fn call(
     call
 }
 
-/// Sends a call, and gives what is heard before its answer.
+/// Sends a call, and returns the log messages before its answer.
 pub(crate) async fn heard(peer: &mut ScriptedPeer, call: Value) -> Vec<Value> {
     let id = call["id"].clone();
     peer.send(call).await.unwrap();
@@ -84,7 +84,7 @@ fn all_from(level: LoggingLevel) -> Vec<&'static str> {
     levels.map(LoggingLevel::as_str).collect()
 }
 
-/// A client that has opened a session, where the revision has sessions.
+/// A client that has opened a session, if the revision has sessions.
 pub(crate) async fn client(server: &Server, revision: Revision) -> ScriptedPeer {
     let mut peer = script(server).await;
     if !revision.is_modern() {
@@ -102,7 +102,7 @@ async fn q1_a_message_as_it_is_on_the_wire() {
     )
     .await;
     insta::assert_snapshot!(heard[0], @r#"{"data":{"msg":"info"},"level":"info","logger":"chat"}"#);
-    // A text is data, too, and needs no logger.
+    // A string is valid data, too, and the logger is optional.
     let tool = Tool::new("say", "Say a word", |cx: RequestContext| async move {
         cx.log(LoggingLevel::Info, "a word").await;
         "done"
@@ -157,12 +157,12 @@ async fn q1_a_modern_request_has_a_level_of_its_own_or_hears_nothing() {
 async fn q1_levels_are_of_their_era_also_on_one_pipe() {
     let revision = Revision::V2025_11_25;
     let mut peer = client(&chatty().logging(), revision).await;
-    // What a legacy request says of a level in its `_meta` means nothing.
+    // A level in the `_meta` of a legacy request is ignored.
     let mut odd = call(1, "chat", json!({}), revision, None);
     odd["params"]["_meta"] = json!({"io.modelcontextprotocol/logLevel": "emergency"});
     let first = heard(&mut peer, odd).await;
     assert_eq!(levels(&first), all_from(LoggingLevel::Info));
-    // The session's level means nothing to a modern request.
+    // The session's level does not apply to a modern request.
     let silent = call(2, "chat", json!({}), Revision::LATEST, None);
     assert_eq!(heard(&mut peer, silent).await, Vec::<Value>::new());
     let alert = call(3, "chat", json!({}), Revision::LATEST, Some("alert"));
@@ -209,7 +209,7 @@ async fn logging_has_to_be_declared() {
         );
         assert_eq!(capabilities(&chatty()).await, None);
 
-        // Without it nothing is sent, and there is no level to set.
+        // Without logging nothing is sent, and the level cannot be set.
         let mut peer = client(&chatty(), revision).await;
         let chat = call(1, "chat", json!({}), revision, Some("debug"));
         assert_eq!(
@@ -239,7 +239,7 @@ async fn the_level_is_set_before_the_next_request_is_served() {
     let revision = Revision::V2025_11_25;
     for server in [chatty().logging(), chatty().logging().layer(pass)] {
         let mut peer = client(&server, revision).await;
-        // The call runs beside what is read next, so there is nothing after it here.
+        // Calls run concurrently with later messages, so no message follows the call here.
         let lines = [
             request(1, "logging/setLevel", json!({"level": "alert"})),
             call(2, "chat", json!({}), revision, None),

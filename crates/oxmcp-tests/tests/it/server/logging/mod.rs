@@ -1,4 +1,4 @@
-//! Log messages to clients: levels, order, rates, and events of `tracing`.
+//! Log messages to clients: `messages` (levels, order, rates), and `tracing_layer` (events of `tracing`).
 
 pub(crate) mod messages;
 #[cfg(feature = "tracing-subscriber")]

@@ -25,7 +25,7 @@ use crate::{
 
 const MESSAGE: &str = "notifications/message";
 
-/// From here on, until the guard is dropped, events of this thread are sent.
+/// Sends events of this thread to clients until the guard is dropped.
 fn listen(layer: logging::LogLayer) -> DefaultGuard {
     subscribe(registry().with(layer))
 }
@@ -69,7 +69,7 @@ fn call(revision: Revision, id: i64, name: &str, level: Option<&str>) -> Value {
     call
 }
 
-/// Sends a call, and gives the params of what is heard before its answer.
+/// Sends a call, and returns the params of the log messages before its answer.
 async fn heard(peer: &mut ScriptedPeer, call: Value) -> Vec<Value> {
     let id = call["id"].clone();
     peer.send(call).await.unwrap();
@@ -136,7 +136,7 @@ async fn only_levels_that_the_client_wants_are_sent() {
     assert_eq!(nothing, Vec::<Value>::new());
 }
 
-/// Keeps the levels of the events that its filter lets pass.
+/// A layer that records the levels of the events that its filter lets pass.
 #[derive(Clone, Default)]
 struct Keeps(Arc<Mutex<Vec<tracing::Level>>>);
 
@@ -146,7 +146,7 @@ impl<S: tracing::Subscriber> Layer<S> for Keeps {
     }
 }
 
-/// Only the subscriber of a whole process sees events that happen within events, so this test is a process of its own.
+/// Only the global subscriber sees events that are emitted within events, so this test runs in a process of its own.
 #[tokio::test]
 async fn other_layers_see_what_their_filters_let_pass_and_nothing_else() {
     const CHILD: &str = "OXMCP_TEST_LOG_LAYER";
@@ -204,7 +204,7 @@ async fn each_client_hears_of_its_own_request_only() {
         (&a[0]["data"]["id"], &b[0]["data"]["id"]),
         (&json!("1"), &json!("2"))
     );
-    // Nobody hears of what happens while no request is served.
+    // Events outside of requests are not sent.
     tracing::error!("in nobody's request");
     let again = heard(&mut first, call(revision, 3, "who", None)).await;
     assert_eq!(again.len(), 1);
@@ -217,7 +217,7 @@ async fn events_of_the_crate_itself_are_not_sent() {
         "own",
         "Make the crate log",
         |cx: RequestContext| async move {
-            // Data that is no JSON is what the crate warns of.
+            // The crate warns about data that cannot be serialized as JSON.
             cx.log(
                 oxmcp::protocol::LoggingLevel::Error,
                 std::collections::BTreeMap::from([([1], 2)]),
@@ -282,7 +282,7 @@ async fn logging_never_waits_and_dropped_messages_are_counted() {
             "done"
         })
     };
-    // For want of room, and for want of patience.
+    // Messages are dropped for lack of space, and for exceeding the rate.
     let slow = server(flood()).limits(limits);
     let hasty = server(flood()).logging_with(LogOptions::default().rate(1, 10));
     for server in [slow, hasty] {

@@ -1,5 +1,4 @@
-//! Arguments of prompts: strings on the wire, typed in the handler, with those that are required or
-//! invalid.
+//! Arguments of prompts: strings on the wire, typed in the handler, with required and invalid ones.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -51,7 +50,7 @@ fn server() -> Server {
     Server::new("everything", "1.0.0").prompt(Prompt::new("p", "", handler))
 }
 
-/// The text of the prompt, or of the error.
+/// The text of the prompt, or the error message.
 pub(crate) async fn read(server: &Server, arguments: Value) -> Result<String, String> {
     let params = json!({"name": "p", "arguments": arguments});
     let answer = answer(server, Revision::LATEST, "prompts/get", params).await;
@@ -89,7 +88,7 @@ async fn n1_strings_are_read_as_the_types_of_the_fields() {
         format!("{expected:?}")
     );
 
-    // What forms send for what was not filled in, and what could be a number but is none.
+    // Forms send an empty string for an empty field, and a string may look like a number.
     expected = Everything {
         maybe_text: Some(String::new()),
         either: Some(Either::Name("007".to_owned())),
@@ -245,7 +244,7 @@ async fn unknown_arguments_are_refused_or_collected_as_the_type_says() {
 }
 
 proptest! {
-    /// What a value is when it is printed is what it is read from, and nothing that is sent does harm.
+    /// A printed value is read back as the same value, and arbitrary text does no harm.
     #[test]
     fn n1_printed_values_are_read_back(
         text: String, small: u8, integer in i64::MIN..=100, huge: u64, tenths in -1_000_000..1_000_000, flag: bool, odd: String,
@@ -269,7 +268,7 @@ proptest! {
         let read_back = runtime.block_on(read(&server, arguments)).unwrap();
         prop_assert_eq!(read_back, format!("{expected:?}"));
         for field in ["small", "integer", "number", "flag", "choice", "letter", "newtype", "either", "address", "anything"] {
-            // It is read or refused; `read` looks at the code.
+            // The text is read or refused; `read` checks the error code.
             drop(runtime.block_on(read(&server, json!({(field): odd}))));
         }
     }
@@ -322,7 +321,7 @@ async fn n5_all_that_is_missing_is_named_in_every_revision() {
     )
     .await;
     assert_eq!(absent["error"]["code"], -32602, "{absent}");
-    // An empty text is a text, but no number.
+    // An empty string is a valid string, but not a number.
     assert_eq!(
         read(&requiring(), json!({"code": "", "count": "7"}))
             .await

@@ -235,7 +235,7 @@ async fn n4_r1_the_list_comes_in_pages() {
         let names: Vec<_> = prompts.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, all, "{revision}");
     }
-    // The cursor of another list means nothing here.
+    // The cursor of another listing is invalid.
     let cursor = base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(b"tools/list a");
     let refused = answer(
         &server,

@@ -1,4 +1,4 @@
-//! Results of prompts: the context that handlers get, and the types that they may return.
+//! Results of prompts: the context that handlers receive, and the types that they may return.
 
 use std::{borrow::Cow, io, sync::Arc};
 

@@ -164,7 +164,7 @@ async fn a_hidden_feature_does_not_exist_for_its_caller() {
         assert_eq!(templates.len(), 1, "{list}");
         let mine = read(&server, revision, URI).await;
         assert_eq!(mine["result"]["contents"][0]["text"], "mine");
-        // Nor is it read by way of a template that its URI fits.
+        // A template whose URI matches does not give access to the hidden resource either.
         let others = read(&server, revision, "app://others").await;
         assert!(others["error"].is_object(), "{others}");
         let rest = read(&server, revision, "app://more").await;
@@ -272,7 +272,7 @@ async fn a_template_lists_what_it_has_among_the_other_resources() {
         }
         let names = ["c", "a", "b", "own", "hidden"];
         let listed = names.map(|name| Listed::new(format!("notes://{name}"), name));
-        // The last cannot be read, and is left out.
+        // The last entry has a URI that the template does not match, and is left out.
         Ok(listed
             .into_iter()
             .chain([Listed::new("else://x", "x")])

@@ -1,8 +1,8 @@
-//! Reading of resources, and of URIs that no resource has.
+//! Reads of resources, and of unknown URIs.
 
 use crate::server::resource::*;
 
-/// What the resource gives as its only contents.
+/// The only contents of the resource.
 async fn contents(resource: Resource, revision: Revision) -> Value {
     let mut answer = read(&server(resource), revision, URI).await;
     assert!(answer.get("error").is_none(), "{answer}");
@@ -166,7 +166,7 @@ async fn o8_errors_keep_their_code_and_others_tell_their_text() {
         let expected = json!({"code": -32099, "message": "quota", "data": {"left": 0}});
         assert_eq!(answer["error"], expected);
         let session = testing::connect(&server).revision(revision).await.unwrap();
-        // More than once: from the third time on, a handler may run on another task.
+        // More than one call: from the third call on, a handler may run on another task.
         for _ in 0..4 {
             let error = session.read_resource("app://panics").await.unwrap_err();
             assert_eq!(error.code(), ErrorCode::INTERNAL_ERROR);

@@ -1,8 +1,8 @@
-//! Hooks of the server's author: permission to watch, and notice of watchers.
+//! Hooks of the server's author: permission to subscribe, and notice of the beginning and the end of subscriptions.
 
 use crate::server::subscriptions::*;
 
-/// A server that notes who watches what, and lets nobody watch `file:///no`.
+/// A server that records the subscriptions to resources, and refuses those to `file:///no`.
 fn noting() -> (Server, Calls) {
     let calls = Calls::default();
     let (begun, ended) = (Arc::clone(&calls), Arc::clone(&calls));
@@ -141,7 +141,7 @@ async fn p2_subscribing_and_unsubscribing_keep_their_order() {
         ["+file:///a", "-file:///a"].repeat(3)
     );
 
-    // Cancelled while it is asked for, it is not watched, and nobody hears of its end.
+    // If the request is cancelled while the hook decides, there is no subscription, and the hook for its end is not called.
     peer.send(request(
         7,
         "resources/subscribe",

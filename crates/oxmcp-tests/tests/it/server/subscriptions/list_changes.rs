@@ -10,7 +10,7 @@ use crate::support::{LEGACY, calculator, idle, modern, notification, request, sc
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
-/// All that arrives up to the answer of a ping.
+/// All messages that arrive before the answer to a ping.
 async fn heard(peer: &mut ScriptedPeer) -> Vec<Value> {
     peer.send(request(4711, "ping", json!({}))).await.unwrap();
     let mut heard = Vec::new();
@@ -23,7 +23,7 @@ async fn heard(peer: &mut ScriptedPeer) -> Vec<Value> {
     }
 }
 
-/// Lets everything that is due happen.
+/// Lets all pending work run.
 async fn settle() {
     advance(Duration::from_millis(11)).await;
     for _ in 0..20 {
@@ -90,7 +90,7 @@ async fn h3_only_initialized_clients_are_notified() {
     server.add_tools([idle("more")]).unwrap();
     settle().await;
     assert!(heard(&mut early).await.is_empty());
-    // A stranger may ping, too.
+    // A client that has not sent `initialize` may ping, too.
     assert!(heard(&mut stranger).await.is_empty());
     let next = modern_peer
         .ask(modern(2, "tools/list", json!({})))
@@ -116,7 +116,7 @@ async fn h3_a_client_without_the_tools_capability_is_not_notified_of_changes() {
     server.add_tools([idle("late")]).unwrap();
     settle().await;
     assert!(heard(&mut peer).await.is_empty());
-    // It can use them all the same.
+    // The client can still use the tools.
     let list = peer.ask(request(2, "tools/list", json!({}))).await.unwrap();
     assert_eq!(list["result"]["tools"][0]["name"], "late");
 }
@@ -162,7 +162,7 @@ fn h3_a_runtime_that_ends_does_not_silence_the_server() {
         peer.initialize(LEGACY[2]).await.unwrap();
         heard(&mut peer).await;
         server.add_tools([idle("a")]).unwrap();
-        // The runtime ends before anybody is told.
+        // The runtime ends before any client is notified.
     });
     drop(first);
     runtime().block_on(async {
@@ -184,7 +184,7 @@ async fn h2_h3_every_session_of_the_server_is_notified() {
         heard(&mut peer).await;
         peers.push(peer);
     }
-    // One does not read: it must not hold up the others.
+    // One client does not read, which must not delay the others.
     server.clone().add_tools([idle("more")]).unwrap();
     for peer in peers.iter_mut().skip(1) {
         assert_eq!(peer.receive().await.unwrap()["method"], CHANGED);

@@ -28,7 +28,7 @@ fn cancel(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
 }
 
-/// What the message belongs to.
+/// The id of the subscription that the message belongs to.
 fn subscription(message: &Value) -> &Value {
     let pointer = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
     message
@@ -44,7 +44,7 @@ async fn subscribe(peer: &mut ScriptedPeer, id: i64, filter: Value) -> Value {
     acknowledged["params"]["notifications"].clone()
 }
 
-/// All that arrives up to the answer of a discovery.
+/// All messages that arrive before the answer to a discovery.
 async fn heard(peer: &mut ScriptedPeer) -> Vec<Value> {
     peer.send(modern(4711, "server/discover", json!({})))
         .await
@@ -59,7 +59,7 @@ async fn heard(peer: &mut ScriptedPeer) -> Vec<Value> {
     }
 }
 
-/// Lets everything that is due happen.
+/// Lets all pending work run.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(11)).await;
     for _ in 0..20 {
@@ -73,7 +73,7 @@ async fn h3_p4_a_subscription_from_its_first_message_to_its_last() {
     let mut peer = script(&server).await;
     let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["file:///x"]});
     let mut message = listen(1, filter);
-    // A new revision must not change what is seen here.
+    // The version is spelled out, so that a new revision does not change the snapshot.
     message["params"]["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
@@ -182,7 +182,7 @@ async fn h3_a_cancelled_subscription_ends_without_an_answer() {
     server.add_tools([idle("more")]).unwrap();
     settle().await;
     assert_eq!(heard(&mut peer).await, Vec::<Value>::new());
-    // The id is free again, and so is its place.
+    // The id is free again, and so is the place of the subscription.
     assert_eq!(subscribe(&mut peer, 1, tools()).await, tools());
     peer.send(cancel(&json!(1))).await.unwrap();
     peer.close().await.unwrap();
@@ -193,7 +193,7 @@ async fn h3_a_cancelled_subscription_ends_without_an_answer() {
 async fn h3_changes_during_the_acknowledgement_are_notified() {
     let server = calculator();
     let mut peer = script(&server).await;
-    // The change is pending when the subscription is opened, and told after it.
+    // The change is pending when the subscription is opened, and notified after it.
     server.add_tools([idle("more")]).unwrap();
     subscribe(&mut peer, 1, tools()).await;
     assert_eq!(peer.receive().await.unwrap()["method"], CHANGED);
@@ -265,7 +265,7 @@ async fn subscriptions_are_bounded_and_leave_room_for_calls() {
             .contains("the limit is 2"),
         "{refused}"
     );
-    // One call may run, and only one.
+    // Exactly one call may run.
     peer.send(modern(4, "tools/call", json!({"name": "never"})))
         .await
         .unwrap();
@@ -324,7 +324,7 @@ async fn a_subscription_that_makes_no_sense_is_refused() {
         let answer = peer.ask(message).await.unwrap();
         assert_eq!(answer["error"]["code"], code, "{answer}");
     }
-    // The one that is open was not disturbed.
+    // The open subscription is not affected.
     server.add_tools([idle("more")]).unwrap();
     assert_eq!(*subscription(&peer.receive().await.unwrap()), 1);
 }

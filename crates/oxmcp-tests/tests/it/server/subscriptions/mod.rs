@@ -30,10 +30,10 @@ fn server() -> Server {
         .subscriptions()
 }
 
-/// What its hooks were called with.
+/// The recorded calls of the hooks.
 type Calls = Arc<Mutex<Vec<String>>>;
 
-/// A server with a resource and a template that nobody sees.
+/// A server with a hidden resource and a hidden template, and a visible template.
 fn restricted(server: Server) -> Server {
     let hidden = |_cx: &RequestContext| false;
     let template =
@@ -44,7 +44,7 @@ fn restricted(server: Server) -> Server {
         .resource_template(template("secret://open{x}"))
 }
 
-/// Lets everything that is due happen.
+/// Lets all pending work run.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(11)).await;
     for _ in 0..20 {
@@ -60,7 +60,7 @@ async fn open(server: &Server, revision: Revision) -> ScriptedPeer {
     peer
 }
 
-/// Watches a resource, in the way of the revision. Returns the answer.
+/// Subscribes to a resource in the way of the revision. Returns the answer.
 async fn watch(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) -> Value {
     let message = if revision.is_modern() {
         let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
@@ -71,7 +71,7 @@ async fn watch(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) 
     peer.ask(message).await.unwrap()
 }
 
-/// Watches no longer what was begun with this id.
+/// Ends the subscription that was requested with this id.
 async fn leave(peer: &mut ScriptedPeer, revision: Revision, id: i64, uri: &str) {
     if revision.is_modern() {
         let params = json!({"requestId": id});

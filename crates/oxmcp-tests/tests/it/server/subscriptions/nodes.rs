@@ -19,7 +19,7 @@ const LISTS: [&str; 3] = [
     "notifications/resources/list_changed",
 ];
 
-/// A bus that keeps what is published, and may fail.
+/// A bus that records the published messages, and may fail.
 struct Observed {
     bus: MemoryBus,
     published: Mutex<Vec<Bytes>>,
@@ -35,12 +35,12 @@ impl Observed {
         })
     }
 
-    /// How often something was published since the last time.
+    /// The number of messages published since the last call.
     fn count(&self) -> usize {
         std::mem::take(&mut *self.published.lock().unwrap()).len()
     }
 
-    /// Lets all subscribers miss something.
+    /// Makes all subscribers of the bus miss messages.
     async fn overflow(&self) {
         for _ in 0..4 {
             self.bus.publish("changes", Bytes::new()).await.unwrap();
@@ -62,12 +62,12 @@ impl Bus for Observed {
     }
 }
 
-/// Nodes of one server.
+/// Several nodes of one server.
 fn nodes<const N: usize>(bus: &Arc<Observed>) -> [Server; N] {
     [(); N].map(|()| server().tool(idle("nap")).bus(Arc::clone(bus)))
 }
 
-/// A client that watches a resource, and modern ones the list of tools.
+/// A client that subscribes to a resource and, if it is modern, to the list of tools.
 async fn watching(server: &Server, revision: Revision) -> ScriptedPeer {
     let mut peer = open(server, revision).await;
     if revision.is_modern() {
@@ -83,7 +83,7 @@ async fn watching(server: &Server, revision: Revision) -> ScriptedPeer {
     peer
 }
 
-/// What comes before the answer to a request.
+/// The notifications that arrive before the answer to a request.
 async fn told(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
     let last = if revision.is_modern() {
         modern(4711, "server/discover", json!({}))
@@ -127,7 +127,7 @@ async fn a_change_at_one_node_is_told_once_at_all() {
             let told = told(peer, revision).await;
             assert_eq!(told, [LISTS[0], "file:///a"], "{revision}");
         }
-        // Who hears it does not tell it again.
+        // A node that receives a change from the bus does not publish it again.
         settle().await;
         assert_eq!(bus.count(), 1, "{revision}");
     }
@@ -157,7 +157,7 @@ async fn what_was_missed_is_all_told() {
         settle().await;
         settle().await;
         let told = told(&mut peer, revision).await;
-        // A modern client is told of what it listens to, others of what was announced to them.
+        // A modern client is notified of its subscriptions, a legacy client of the lists that the server declared.
         let lists = if revision.is_modern() {
             vec![LISTS[0]]
         } else {
@@ -236,7 +236,7 @@ impl Notification for Entered {
 async fn what_an_extension_publishes_is_made_again_at_other_nodes() {
     const KEY: &str = "com.example/rooms";
     let bus = Observed::new();
-    // What the nodes share.
+    // State that the nodes share.
     let guests = Arc::new(Mutex::new(0));
     let node = || {
         let guests = Arc::clone(&guests);

@@ -1,4 +1,4 @@
-//! Updates of watched resources: recipients, and how often they are notified.
+//! Updates of resources: recipients and rate of the notifications.
 
 use crate::server::subscriptions::*;
 
@@ -132,7 +132,7 @@ async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
             "{message}"
         );
     }
-    // What is watched already takes no more room, and what is given up makes room again.
+    // A second subscription to the same resource takes no more room, and the end of a subscription frees its room.
     assert!(watch(&mut peer, old, 6, "file:///1").await["result"].is_object());
     leave(&mut peer, new, 4, "").await;
     leave(&mut peer, old, 1, "file:///1").await;
@@ -162,7 +162,7 @@ async fn a_client_that_does_not_read_makes_nothing_grow() {
     assert!((1..UPDATES / 2).contains(&told), "{told}");
 }
 
-/// How many bytes wait for the client of the first session.
+/// The number of unsent bytes of the first session.
 fn unsent(server: &Server) -> usize {
     let shown = format!("{:?}", server.sessions().next().unwrap());
     let (_, unsent) = shown.split_once("unsent: ").unwrap();
@@ -218,7 +218,7 @@ async fn other_tasks_have_their_turn_while_many_are_notified() {
         before = now;
         tokio::task::yield_now().await;
     }
-    // All together have 140 KB.
+    // All notifications together have 140 KB.
     assert!((1..40_000).contains(&most), "{most}");
 }
 

@@ -126,7 +126,7 @@ async fn m10_values_that_only_the_type_refuses_are_named_too() {
     }
 }
 
-/// A schema says that `3.0` is an integer, so a tool takes it, wherever it stands.
+/// By JSON Schema `3.0` is an integer, so a tool accepts it, wherever it occurs.
 #[tokio::test]
 async fn n9_an_integer_may_be_written_with_a_fraction() {
     #[derive(serde::Deserialize, JsonSchema)]
@@ -146,7 +146,7 @@ async fn n9_an_integer_may_be_written_with_a_fraction() {
     peer.initialize(Revision::V2025_11_25).await.unwrap();
     for (last, said) in [
         ("", "3 [-10, 2] 2.5 4.0"),
-        // Misspelt properties are noticed there, too.
+        // Misspelt properties are detected in such arguments, too.
         (
             r#","hnt":"x""#,
             "The arguments of order are not valid.\n\"hnt\" is not accepted; did you mean \"hint\"?",
@@ -394,7 +394,7 @@ async fn w2_a_panic_anywhere_in_a_handler_leaves_the_session_alone() {
     ]);
     let session = oxmcp::testing::connect(&server).await.unwrap();
     for name in ["inside", "before", "reading", "dynamic"] {
-        // More than once: from the third call on, a handler may run on another task.
+        // More than one call: from the third call on, a handler may run on another task.
         for _ in 0..4 {
             let error = session.call_tool(name, ()).await.unwrap_err();
             assert_eq!(error.code(), ErrorCode::INTERNAL_ERROR, "{name}");

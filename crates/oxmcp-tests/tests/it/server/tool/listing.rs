@@ -159,7 +159,7 @@ async fn m4_a_tool_that_is_wrong_is_refused_when_it_is_added() {
             assert!(error.to_string().contains(word), "{word} is not in {error}");
         }
     }
-    // None of the others was added.
+    // None of the valid tools was added either.
     let names: Vec<_> = listed(&server, Revision::LATEST)
         .await
         .iter()

@@ -283,7 +283,7 @@ async fn a_result_that_breaks_its_own_schema_is_an_internal_error_without_detail
             );
             assert!(!answer.to_string().contains("secret"), "{answer}");
         }
-        // What failed need not fit.
+        // The result of a failed tool need not fit the schema.
         assert_eq!(
             text(&call(&server, revision, "failed", json!({})).await),
             "broken"

@@ -1,4 +1,4 @@
-//! Connections that break: every waiting call fails at once, and with the reason.
+//! Connections that break: every pending call fails at once, with the reason.
 
 use oxmcp::{
     Client, Limits, Result, Revision,
@@ -33,7 +33,7 @@ async fn calls_fail_at_once_and_say_why() {
     assert!(error.message().contains("out of coffee"), "{error}");
 }
 
-/// A transport that breaks in one way or the other after it was used.
+/// A transport that fails or panics after a few reads.
 struct Breaks {
     inner: InMemory,
     panics: bool,

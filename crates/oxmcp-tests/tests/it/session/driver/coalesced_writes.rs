@@ -1,4 +1,4 @@
-//! Coalesced writes: each write is a system call, and dearer than the message in it.
+//! Coalesced writes: each write is a system call, which costs more than the message in it.
 
 use std::sync::{
     Arc,
@@ -49,7 +49,7 @@ impl WriteHalf for CountedWrite {
     }
 }
 
-/// A server that answers the calls of all callers in one write.
+/// A server that answers the pending calls of all callers in one write.
 async fn answer_in_one_write(mut transport: InMemory) -> oxmcp::Result<()> {
     let (mut read, mut write) = transport.connect(&Limits::default()).await?;
     let mut answers = Vec::new();
@@ -78,7 +78,7 @@ async fn answer_in_one_write(mut transport: InMemory) -> oxmcp::Result<()> {
     Ok(())
 }
 
-// One worker of the scheduler that runs the driver right after the first of the callers, and all on that worker.
+// The only worker of the scheduler runs the driver right after the first of the callers, and all tasks run on that worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn concurrent_calls_are_coalesced_into_few_writes() {
     tokio::spawn(call_often()).await.unwrap();
@@ -116,7 +116,7 @@ async fn call_often() {
     );
 }
 
-/// A tool that waits for another task.
+/// A handler that waits for another task.
 async fn waits() -> &'static str {
     let (done, is_done) = oneshot::channel();
     tokio::spawn(async { done.send(()) });
@@ -132,7 +132,7 @@ async fn answers_of_handlers_that_wait_are_coalesced_into_few_writes() {
 async fn answer_often() {
     let (mut peer, writes) = counted_client().await;
     let before = writes.load(Ordering::Relaxed);
-    // More than the driver takes before others have their turn, which comes in the middle of a batch then.
+    // More messages than the driver handles before it yields, so that it yields in the middle of a batch.
     for batch in 0..CALLS_EACH {
         for caller in 0..CALLERS {
             let call = call(1 + batch * CALLERS + caller, "waits", json!({}));
@@ -161,7 +161,7 @@ async fn report_often() {
     let mut call = call(1, "stream", json!({"n": REPORTS}));
     call["params"]["_meta"] = json!({"progressToken": 1});
     peer.send(call).await.unwrap();
-    // Each report, and the answer.
+    // The progress reports and the answer.
     for _ in 0..=REPORTS {
         peer.receive().await.unwrap();
     }

@@ -1,5 +1,4 @@
-//! Connections of which one direction has ended: the answers that are still read, and the writes
-//! that are not waited for.
+//! Half-closed connections: answers that are still read, and writes that are not waited for.
 
 use std::{
     future::IntoFuture,
@@ -21,11 +20,11 @@ use tokio::sync::Notify;
 
 use crate::session::*;
 
-/// A transport whose peer may stop reading, and that is closed once nothing more comes from it.
+/// A transport whose peer may stop reading, and whose `close` returns once nothing more arrives from the peer.
 struct Deaf {
     inner: InMemory,
     is_deaf: Arc<AtomicBool>,
-    /// Whether a peer that does not read says something without a pause.
+    /// Whether a peer that does not read sends messages without a pause.
     never_pauses: bool,
     ended: Arc<Notify>,
 }
@@ -125,7 +124,7 @@ async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
     let first = calling(&session);
     let asked = peer.receive().await.unwrap();
     is_deaf.store(true, Ordering::Relaxed);
-    // After the notification it is time to write, and the answer is there, but unread.
+    // After the notification the driver writes, while the answer has arrived, but is unread.
     let mut second = session.call_tool("x", ()).into_future();
     assert!(second.as_mut().now_or_never().is_none());
     let news = notification("notifications/message", json!({"level": "info", "data": 1}));
@@ -171,7 +170,7 @@ async fn a_peer_that_stops_reading_and_never_pauses_holds_no_call_up() {
     peer.receive().await.unwrap();
     is_deaf.store(true, Ordering::Relaxed);
     let second = calling(&session);
-    // The clock does not move by itself while there is something to read.
+    // The paused clock does not advance by itself while there is a message to read.
     for _ in 0..20 {
         tokio::time::advance(Duration::from_millis(100)).await;
         for _ in 0..100 {
@@ -216,7 +215,7 @@ async fn middleware_may_ask_while_it_holds_the_connection() {
     let mut peer = client_of(&server, Revision::V2025_11_25).await;
     let level = request(1, "logging/setLevel", json!({"level": "info"}));
     peer.send(level).await.unwrap();
-    // What follows relies on it, and waits.
+    // The next message depends on the level, and waits.
     peer.send(call(2, "fast", json!({}))).await.unwrap();
     let question = peer.receive().await.unwrap();
     assert_eq!(question["method"], "ping", "{question}");

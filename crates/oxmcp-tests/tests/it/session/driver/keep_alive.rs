@@ -1,4 +1,4 @@
-//! Keep-alive: pings that detect a legacy peer that is gone.
+//! Keep-alive: pings that detect a lost legacy peer.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ async fn so_many_pings_may_go_unanswered() {
             .keep_alive(INTERVAL)
             .keep_alive_threshold(threshold);
         let (session, mut peer) = server_of(client).await;
-        // An answer makes the count begin anew.
+        // An answer resets the count of unanswered pings.
         for unanswered in 1..threshold {
             for _ in 0..unanswered {
                 assert_eq!(peer.receive().await.unwrap()["method"], "ping");

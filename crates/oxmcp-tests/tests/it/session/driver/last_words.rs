@@ -1,4 +1,4 @@
-//! The end of input with much still to be said: what is answered, how long writing goes on, and what is counted as lost.
+//! The end of input while many answers are unsent: the answers that are written, the time for it, and the count of lost ones.
 
 use std::sync::{
     Arc,
@@ -15,10 +15,11 @@ use tokio::{
 
 use crate::session::*;
 
-/// How many bytes each answer has, nearly.
+/// The approximate size of an answer, in bytes.
 const LENGTH: usize = 1_000;
 
-/// A server that is run for a client which sends `calls` and then closes its side, and what the client reads from.
+/// Runs a server for a client that sends `calls` and then closes its side. Returns the running server and the client's reading
+/// half.
 async fn asked(
     server: Server,
     calls: impl Iterator<Item = Value>,
@@ -28,7 +29,7 @@ async fn asked(
     let running = tokio::spawn(async move { server.run(stream(theirs)).await });
     let lines: String = calls.map(|call| format!("{call}\n")).collect();
     tokio::spawn(async move {
-        // A server that has given up reads no more.
+        // A server that has given up stops reading.
         let _ = write.write_all(lines.as_bytes()).await;
         let _ = write.shutdown().await;
     });
@@ -43,7 +44,7 @@ fn echo(id: usize) -> Value {
     request(id, "tools/call", params)
 }
 
-/// Reads so many bytes a second, until the end.
+/// Reads so many bytes per second until the end.
 async fn read_slowly(read: &mut ReadHalf<DuplexStream>, bytes_per_second: usize) -> String {
     let mut text = Vec::new();
     let mut some = vec![0; bytes_per_second / 10];
@@ -58,7 +59,7 @@ async fn read_slowly(read: &mut ReadHalf<DuplexStream>, bytes_per_second: usize)
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_but_steady_reader_gets_every_answer() {
-    // Thrice the drain, at the reader's pace.
+    // At the reader's pace the answers take three times the drain time.
     let (running, mut read) = asked(server(), (0..300).map(echo)).await;
     let start = Instant::now();
     let text = read_slowly(&mut read, 10_000).await;
@@ -91,7 +92,7 @@ async fn one_long_answer_is_written_to_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counted() {
-    // With little room for answers, requests wait to be begun.
+    // With little room for answers, requests wait to be started.
     let little = Limits::default().max_unsent_bytes(30_000);
     for (limits, count) in [(Limits::default(), 300), (little, 60)] {
         let (running, mut read) = asked(server().limits(limits), (0..count).map(echo)).await;
@@ -111,7 +112,7 @@ async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counte
         assert!(before.starts_with("the peer stopped reading"), "{message}");
         assert!(after.is_empty(), "{message}");
         let missed: usize = before.rsplit(' ').next().unwrap().parse().unwrap();
-        // The one that was cut in half counts on both sides, and two bytes of the duplex may hold a whole one more.
+        // A message that was cut in half counts on both sides, and two bytes of the duplex may hold one more whole message.
         let sum = read + missed;
         assert!((count - 1..=count + 2).contains(&sum), "{read} + {missed}");
     }

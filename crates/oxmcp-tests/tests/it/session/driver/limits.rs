@@ -1,4 +1,4 @@
-//! Bounds on everything that a peer can make grow, with nothing lost within them.
+//! Bounds on everything that a peer can make grow: within them nothing is lost.
 
 use std::{
     sync::{
@@ -69,7 +69,7 @@ pub(crate) const BIG: usize = 10_000;
 const UNSENT: usize = 100_000;
 const IN_FLIGHT: usize = 100;
 
-/// A server with a tool whose answers are big, and how often it was called.
+/// A server with a tool whose answers are big, and the number of its calls.
 pub(crate) fn verbose() -> (Server, Arc<AtomicUsize>) {
     let calls = Arc::<AtomicUsize>::default();
     let counter = Arc::clone(&calls);
@@ -105,7 +105,7 @@ async fn w5_w7_a_peer_that_stops_reading_stops_being_served_and_loses_nothing() 
         }
         write
     });
-    // Time passes only when nothing moves any more.
+    // The paused clock advances only when every task is idle.
     sleep(Duration::from_secs(1)).await;
     assert!(!writing.is_finished(), "the peer is held back, too");
     let most = (UNSENT + (64 << 10)) / BIG + IN_FLIGHT;
@@ -196,7 +196,7 @@ async fn w5_two_peers_that_flood_each_other_do_not_deadlock() {
         .revisions([Revision::V2025_11_25])
         .layer(middleware::from_fn(verbose_ping));
     let server = server().limits(limits);
-    // A pipe that holds less than a message: each waits for the other to read.
+    // The pipe holds less than a message: each side waits for the other to read.
     let (near, far) = tokio::io::duplex(1 << 10);
     let serving = server.connect(stream(far)).await.unwrap();
     let session = client.connect(stream(near)).await.unwrap();
@@ -221,7 +221,7 @@ async fn w5_two_peers_that_flood_each_other_do_not_deadlock() {
     serving.wait().await.unwrap();
 }
 
-/// Answers a ping with more than anybody wants to know.
+/// Answers a ping with a very long result.
 async fn verbose_ping(request: Request, next: Next) -> oxmcp::Result<Response> {
     if request.method() == "ping" {
         return Response::new(&json!({"x": "x".repeat(BIG)}));
@@ -250,7 +250,7 @@ async fn w6_undelivered_notifications_give_way_to_newer_ones() {
         peer.send(notification("notifications/n", params))
             .await
             .unwrap();
-        // The first is being handled before the others come.
+        // The first notification is being handled before the others arrive.
         sleep(Duration::from_millis(1)).await;
     }
     open.send(true).unwrap();

@@ -1,4 +1,4 @@
-//! Peak memory of a server under hostile input, as the kernel measures it, of a process of its own.
+//! Peak memory of a server under hostile input, as the kernel measures it, in a separate process.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use crate::child;
 
-/// Says to the process that it is the server.
+/// Marks the process that is the server.
 const ROLE: &str = "OXMCP_TEST_PEAK";
-/// How much is sent.
+/// The number of bytes that are sent.
 const FLOOD: usize = 96 << 20;
-/// How much more than before the server may take: some messages of the greatest length, and what may be unsent and kept.
+/// The greatest growth of the server's memory: some messages of the greatest length, and the unsent and queued bytes.
 const MOST_KIB: usize = 10 << 10;
-/// How long it is waited for a server that is not to take anything more.
+/// The time after which a server that stops reading is measured.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The server.
+/// The server process.
 #[tokio::test]
 #[ignore = "the process that the other tests start"]
 async fn child() {
@@ -40,7 +40,7 @@ async fn child() {
 struct Peak {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// What it took before anything was sent.
+    /// The peak memory before the flood, in KiB.
     before: usize,
 }
 
@@ -62,7 +62,7 @@ impl Peak {
         );
         ping.push(b'\n');
         child.stdin.as_mut().unwrap().write_all(&ping).unwrap();
-        // The harness speaks first.
+        // The test harness writes its own lines first.
         loop {
             let line = next(&mut output);
             assert!(!line.is_empty(), "the server has ended");
@@ -78,8 +78,8 @@ impl Peak {
         }
     }
 
-    /// Sends this again and again, and returns how many lines of answers there were. Nothing is read before the server
-    /// takes nothing more, or has taken all.
+    /// Sends `piece` `lines` times, and returns the number of answers. The answers are not read before the server stops reading, or
+    /// has read everything.
     fn flood(mut self, piece: Vec<u8>, lines: usize) -> usize {
         let mut input = self.child.stdin.take().unwrap();
         let (done, is_done) = mpsc::channel();
@@ -88,7 +88,7 @@ impl Peak {
             for _ in 0..lines {
                 input.write_all(&piece).unwrap();
             }
-            // The look may be over already. Until it is, the input stays open, and so the server is there.
+            // The measurement may be over already. Until it is, the input stays open, so that the server still runs.
             let _ = done.send(());
             let _ = has_looked.recv();
         });
@@ -110,7 +110,7 @@ impl Peak {
     }
 }
 
-/// The most memory that the process ever had, in KiB.
+/// The peak memory of the process, in KiB.
 fn high_water(child: &Child) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

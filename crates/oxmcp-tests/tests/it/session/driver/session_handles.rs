@@ -1,4 +1,4 @@
-//! Session handles: a session lives as long as one of them.
+//! Session handles: a session lives until its last handle is dropped.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,7 +18,7 @@ async fn h10_dropping_the_last_handle_closes_the_session() {
     assert_eq!(client.sessions().count(), 1);
     drop(session);
     assert_alive(&mut peer).await;
-    // A call holds the session for as long as it takes.
+    // A call keeps the session open until it ends.
     let calling = tokio::spawn(async move { other.call_tool("slow", json!({})).await });
     let asked = peer.receive().await.unwrap();
     sleep(Duration::from_secs(5)).await;
@@ -57,7 +57,7 @@ async fn a_session_that_a_handler_was_given_closes_nothing_when_it_is_dropped() 
         .unwrap();
     sleep(Duration::from_secs(1)).await;
     assert_alive(&mut peer).await;
-    // One that it keeps is a handle like any other.
+    // A handle that the handler keeps is a handle like any other.
     peer.send(notification(
         "notifications/prompts/list_changed",
         json!({}),

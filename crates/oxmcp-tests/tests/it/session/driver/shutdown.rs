@@ -1,4 +1,4 @@
-//! Graceful shutdown: nothing new is begun, running work may finish within a bound, then the rest
+//! Graceful shutdown: nothing new is started, running work may finish within a bound, then the rest
 //! is cancelled and the transport closed.
 
 use std::{
@@ -160,7 +160,7 @@ async fn h10_close_of_a_client_lets_calls_finish_within_the_drain() {
         async move { session.close().await }
     });
     tokio::task::yield_now().await;
-    // Nothing new is begun.
+    // New calls fail.
     let error = session.ping().await.unwrap_err();
     assert!(error.is_closed(), "{error}");
     sleep(Duration::from_secs(1)).await;
@@ -274,7 +274,7 @@ async fn h2_sessions_of_one_server_end_one_by_one() {
 /// A transport whose peer sends notifications without end and without a pause.
 #[derive(Clone, Copy)]
 struct Endless {
-    /// Whether each is there together with the one before.
+    /// Whether each message is already available with the one before.
     together: bool,
 }
 

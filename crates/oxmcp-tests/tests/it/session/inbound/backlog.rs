@@ -1,4 +1,4 @@
-//! The backlog: requests that wait to be begun while their peer reads nothing, and are cancelled
+//! The backlog: requests that wait to be started while their peer does not read, and are cancelled
 //! meanwhile.
 
 use std::{sync::atomic::Ordering, time::Duration};

@@ -1,4 +1,4 @@
-//! Batches: of revision 2025-03-26, and of no other.
+//! Batches, which only revision 2025-03-26 has.
 
 use oxmcp::{Client, Limits, Revision};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn b6_other_revisions_refuse_batches() {
         let mut peer = client_of(&server(), revision).await;
         send_batch(&mut peer, &[ping(1)]).await;
         let answer = peer.receive().await.unwrap();
-        // 2024-11-05 says nothing of them, and no client of it sends any.
+        // 2024-11-05 does not mention batches, and no client of that revision sends any.
         assert_eq!(answer["error"]["code"], -32600, "{revision}: {answer}");
         assert!(
             answer["error"]["message"]
@@ -53,7 +53,7 @@ async fn w17_b6_the_answers_to_a_batch_leave_together() {
         json!(5),
     ];
     send_batch(&mut peer, &messages).await;
-    // What is not of the batch does not wait for it.
+    // A message outside of the batch does not wait for it.
     assert_alive(&mut peer).await;
     let answer = peer.receive().await.unwrap();
     let mut ids: Vec<_> = answer
@@ -143,7 +143,7 @@ async fn w8_a_cancelled_request_is_missing_from_the_answer_to_its_batch() {
     let answer = peer.receive().await.unwrap();
     assert_eq!(answer.as_array().unwrap().len(), 1, "{answer}");
     assert_eq!(answer[0]["id"], 2);
-    // What its handler answers when it hears of it is missing, too.
+    // The answer of a handler that reacts to its cancellation is missing, too.
     let hears = Tool::new("hears", "Waits", |cx: RequestContext| async move {
         cx.cancelled().await;
         "cancelled"
@@ -155,7 +155,7 @@ async fn w8_a_cancelled_request_is_missing_from_the_answer_to_its_batch() {
     let answer = listening.receive().await.unwrap();
     assert_eq!(answer.as_array().unwrap().len(), 1, "{answer}");
     assert_eq!(answer[0]["id"], 2);
-    // All cancelled: no answer at all.
+    // If every request of a batch is cancelled, there is no answer.
     send_batch(&mut peer, &[call(3, "stuck", json!({}))]).await;
     peer.send(cancel(3)).await.unwrap();
     assert_silent(&mut peer).await;
@@ -191,7 +191,7 @@ async fn a_client_takes_a_batch_of_answers() {
     let (one, two) = pings.await.unwrap();
     one.unwrap();
     two.unwrap();
-    // Its own request is answered as a batch, and nonsense is not answered.
+    // The server's request is answered in a batch, and an invalid message is not answered.
     let answer = peer.receive().await.unwrap();
     assert_eq!(
         answer,

@@ -23,7 +23,7 @@ async fn before_initialize_everything_is_answered() {
         assert!(said.contains("initialize"), "{method}: {said}");
     }
     assert_alive(&mut peer).await;
-    // `initialized` before `initialize` opens nothing.
+    // `initialized` before `initialize` does not open a session.
     peer.send(notification("notifications/initialized", json!({})))
         .await
         .unwrap();
@@ -154,7 +154,7 @@ async fn legacy_and_modern_requests_share_one_pipe() {
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
         let answer = peer.ask(call(2, "fast", json!({}))).await.unwrap();
         assert!(answer["result"].get("resultType").is_none(), "{answer}");
-        // What only one of the eras has is only there.
+        // A method of one era is unknown in the other.
         let answer = peer.ask(modern(3, "ping", |_| {})).await.unwrap();
         assert_eq!(answer["error"]["code"], METHOD_NOT_FOUND);
         let answer = peer

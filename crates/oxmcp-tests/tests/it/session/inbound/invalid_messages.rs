@@ -1,5 +1,5 @@
-//! Invalid messages of every kind: each gets an error that says what is wrong, and the session goes
-//! on.
+//! Invalid messages of every kind: each gets an error that names the problem, and the session
+//! continues.
 
 use oxmcp::{Client, Revision};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-/// What is sent, the code of the answer, its id, and a part of what it says.
+/// The message, the error code of the answer, its id, and a part of its error message.
 type Case = (&'static str, i64, Value, &'static str);
 
 async fn check(peer: &mut ScriptedPeer, cases: &[Case]) {
@@ -19,7 +19,7 @@ async fn check(peer: &mut ScriptedPeer, cases: &[Case]) {
         peer.send_line(line).await.unwrap();
         let answer = peer.receive().await.unwrap();
         assert_eq!(answer["error"]["code"], *code, "{line}: {answer}");
-        // Where the id is not known it is left out: null is an id in no revision's schema.
+        // If the id is unknown it is left out: no revision's schema allows null as an id.
         assert_eq!(
             answer.get("id"),
             Some(id).filter(|it| !it.is_null()),
@@ -251,7 +251,7 @@ async fn b6_a_duplicate_id_is_refused_and_the_first_request_continues() {
     peer.send(call(1, "slow", json!({"ms": 100})))
         .await
         .unwrap();
-    // A ping is answered at its first poll, and is refused before that.
+    // A ping is answered at its first poll, but a duplicate id is refused before that.
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for again in [call(1, "fast", json!({})), ping] {
         let refused = peer.ask(again).await.unwrap();
@@ -259,11 +259,11 @@ async fn b6_a_duplicate_id_is_refused_and_the_first_request_continues() {
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("in use"), "{message}");
     }
-    // The same text as a string is another id.
+    // The same text as a string is a different id.
     let other = peer.ask(call("1", "fast", json!({}))).await.unwrap();
     assert_eq!((&other["id"], text(&other)), (&json!("1"), "fast"));
     assert_eq!(text(&peer.receive().await.unwrap()), "slow");
-    // Once it is answered, the id is free again.
+    // Once the request is answered, the id is free again.
     assert_eq!(
         text(&peer.ask(call(1, "fast", json!({}))).await.unwrap()),
         "fast"
@@ -320,7 +320,7 @@ async fn a_client_ignores_unexpected_messages_of_a_server() {
         .await
         .unwrap();
     calling.await.unwrap().unwrap();
-    // What answers a request of the server goes on, too.
+    // Requests of the server are still answered, too.
     assert_alive(&mut peer).await;
     let answer = peer.ask(request(1, "no/such", json!({}))).await.unwrap();
     assert_eq!(answer["error"]["code"], METHOD_NOT_FOUND);

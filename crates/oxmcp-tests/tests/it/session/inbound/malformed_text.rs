@@ -1,4 +1,4 @@
-//! Malformed text: nested without end, too long, not UTF-8, torn.
+//! Malformed text: nested too deeply, too long, not UTF-8, incomplete.
 
 use oxmcp::{Limits, Revision, Server, Tool, protocol::CallToolResult, transport::stream};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn deep_nesting_breaks_nothing() {
         assert!(answer["id"] == 1 || refused, "{method}: {answer}");
         assert_alive(&mut peer).await;
     }
-    // What people write is nowhere near the limit.
+    // Ordinary nesting is far below the limit.
     let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
     peer.send_line(format!(
         r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"raw","arguments":{{"x":{nested}}}}}}}"#
@@ -77,7 +77,7 @@ async fn invalid_utf_8_is_refused() {
     }
 }
 
-/// A connection to `server` that takes any bytes.
+/// A connection to `server` that sends arbitrary bytes.
 async fn bytes_to(server: &Server) -> BufReader<DuplexStream> {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     server.connect(stream(theirs)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Requests and notifications that a peer sends, good and bad.
+//! Requests and notifications from a peer, valid and invalid.
 
 mod backlog;
 mod batches;

@@ -19,7 +19,7 @@ use crate::session::*;
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A middleware that notes what passes.
+/// A middleware that records the messages.
 fn notes(
     log: &Log,
     name: &'static str,
@@ -202,7 +202,7 @@ async fn j6_towers_own_layers_are_middleware() {
     for _ in 0..4 {
         let answer = peer.ask(call(1, "stuck", json!({}))).await.unwrap();
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        // One at a time: the second waits for the first.
+        // Calls run one at a time: the second waits for the first.
         peer.send(call(1, "slow", json!({"ms": 1_000})))
             .await
             .unwrap();
@@ -219,7 +219,7 @@ async fn towers_layers_work_on_the_way_out_too() {
     let (session, mut peer) = server_of(client).await;
     let error = session.call_tool("slow", json!({})).await.unwrap_err();
     assert!(error.message().contains("timed out"), "{error}");
-    // The layer dropped what was inside it, which cancels the call on the wire.
+    // The layer dropped the call inside it, which cancels the call on the wire.
     let asked = peer.receive().await.unwrap();
     assert_cancels(&peer.receive().await.unwrap(), &asked);
 }

@@ -1,4 +1,4 @@
-//! The `_meta` that a middleware sets.
+//! Metadata (`_meta`) that a middleware sets.
 
 use futures_util::future::BoxFuture;
 use oxmcp::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::session::*;
 
-/// What the middleware sets, which must be what its key stands for.
+/// The value that the middleware sets, which must be valid for its key.
 const VALUE: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
 /// A middleware that sets a key of the metadata.

@@ -1,4 +1,4 @@
-//! Answers and the handlers of the notifications that came before them: a caller finds what they have noted.
+//! Answers and the handlers of earlier notifications: a caller sees the effects of the handlers.
 
 use std::sync::{
     Arc,
@@ -86,7 +86,7 @@ async fn an_answer_waits_for_a_handler_that_calls_only_until_it_does() {
         let call = calling(&session, "x");
         let id = peer.receive().await.unwrap()["id"].clone();
         send_together(&mut peer, &[log(1), log(2), text_result(id, "answer")]).await;
-        // The handlers' own calls wait, and the answer does not wait for them.
+        // The handlers wait for calls of their own, and the answer does not wait for the handlers.
         assert_eq!(call.await.unwrap().unwrap().as_text(), Some("answer"));
         assert_eq!(heard.load(Ordering::Relaxed), 0);
         for count in 1..=2 {

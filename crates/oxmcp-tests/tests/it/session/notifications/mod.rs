@@ -1,4 +1,4 @@
-//! Delivery of notifications to handlers, and progress both ways.
+//! Delivery of notifications to handlers, and progress in both directions.
 
 mod before_answers;
 mod ordering;

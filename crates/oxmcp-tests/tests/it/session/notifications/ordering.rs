@@ -31,14 +31,14 @@ async fn s5_3_a_slow_tool_delays_neither_a_fast_one_nor_a_ping() {
     }
 }
 
-/// A tool that blocks its thread until the test lets it go, in the part before its first await or in the one after.
+/// A tool that blocks its thread until the test releases it, before its first await or after it.
 fn blocking(early: bool) -> (Server, mpsc::Sender<()>) {
     let (release, held) = mpsc::channel::<()>();
     let held = Arc::new(Mutex::new(held));
     let wait = move || {
-        // However fast the test is, this is slow.
+        // The handler is slow even if the test is fast.
         std::thread::sleep(Duration::from_millis(1));
-        // The test that forgets to let it go shall fail, not hang.
+        // If the test does not release it, the test fails rather than hangs.
         let _ = held.lock().unwrap().recv_timeout(Duration::from_secs(20));
     };
     let tool = Tool::new("block", "Blocks its thread", move || {
@@ -108,7 +108,7 @@ async fn s5_3_messages_of_a_handler_are_on_the_wire_before_its_response() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     let params = json!({"name": "stream", "arguments": {"n": 2}, "_meta": {"progressToken": "t"}});
     let before = peer.transcript().lines().count();
-    // The first rounds run on a task, the later ones in the reader: the wire shows no difference.
+    // The first rounds run on a task, the later ones in the reader: the messages on the wire are the same.
     for round in 0..4 {
         peer.send(request(round, "tools/call", params.clone()))
             .await

@@ -1,4 +1,4 @@
-//! Progress: sent only where it was asked for, in order, and all of it before the answer.
+//! Progress: sent only if it was requested, in order, and all of it before the answer.
 
 use std::{
     sync::{Arc, Mutex},
@@ -44,7 +44,7 @@ async fn k7_tokens_are_strings_or_integers_and_come_back_as_they_were() {
         let params =
             json!({"name": "stream", "arguments": {"n": 1}, "_meta": {"progressToken": token}});
         let answer = peer.ask(request(1, "tools/call", params)).await.unwrap();
-        // What is no token is none: the call goes on, and reports nothing.
+        // An invalid token is ignored: the call continues, and reports no progress.
         assert_eq!(text(&answer), "done", "{token}");
     }
 }
@@ -260,7 +260,7 @@ async fn k8_k9_a_clients_session_reports_progress_to_the_owner_of_the_token() {
     assert_silent(&mut peer).await;
 }
 
-/// Calls a tool with a token, and returns the progress that comes before its answer, each with when it came.
+/// Calls a tool with a token, and returns the progress before its answer, each with the time of its arrival.
 async fn progress_of(
     server: &Server,
     tool: &'static str,
@@ -304,11 +304,11 @@ async fn progress_that_does_not_increase_is_not_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_beyond_the_rate_is_coalesced_and_the_last_is_kept() {
-    // All at once: what the bucket holds, and the last.
+    // All reports at once: the burst and the last report are sent.
     let updates = progress_of(&server(), "stream", json!({"n": 10_000})).await;
     assert_eq!(updates.len(), 2_049);
     assert_eq!(updates.last().unwrap().1, 10_000.0);
-    // Two thousand and a few are sent whole.
+    // As many reports as the burst allows are all sent.
     let updates = progress_of(&server(), "stream", json!({"n": 2_048})).await;
     assert_eq!(updates.len(), 2_048);
 
@@ -318,19 +318,19 @@ async fn progress_beyond_the_rate_is_coalesced_and_the_last_is_kept() {
             cx.progress(done).message(format!("{done}!")).await;
             sleep(Duration::from_millis(10)).await;
         }
-        // While the handler is silent the last is not kept back.
+        // The last report is sent while the handler is silent.
         sleep(Duration::from_secs(60)).await;
     });
     let updates = progress_of(&server().limits(limits).tool(tool), "t", json!({})).await;
-    // Ten at once, and five for each of some ten seconds.
+    // Ten at once, and five per second for some ten seconds.
     assert!((55..=75).contains(&updates.len()), "{}", updates.len());
     assert!(updates.is_sorted_by(|a, b| a.1 < b.1));
     let (time, done, message) = updates.last().unwrap();
     assert_eq!((*done, message), (1_000.0, &json!("1000!")));
     assert!(*time < Duration::from_secs(15), "{time:?}");
 
-    // The last goes before an answer that is there at once, too: on a task of its own, and inline, as is done with what was quick
-    // often enough.
+    // The last report is sent before an immediate answer, too, whether the handler runs on a task of its own or, after several
+    // quick calls, inline.
     let limits = Limits::default().progress_burst(1).progress_per_second(1);
     let server = server().limits(limits);
     for _ in 0..100 {

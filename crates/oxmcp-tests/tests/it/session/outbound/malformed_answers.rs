@@ -1,4 +1,4 @@
-//! Malformed answers: the waiting call fails at once.
+//! Malformed answers: the pending call fails at once.
 
 use std::{
     future::IntoFuture,
@@ -9,7 +9,7 @@ use oxmcp::{Client, Error, Limits, Revision, protocol::ProgressParams};
 
 use crate::session::*;
 
-/// What a ping gets that is answered so. The answer has `ID` in it where the id belongs.
+/// The result of a ping with this answer. `ID` in the answer is replaced by the id.
 async fn ping_answered(
     session: &ClientSession,
     peer: &mut ScriptedPeer,
@@ -83,7 +83,7 @@ async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
     }
 }
 
-/// All of it in one write: messages that arrive together mean what they mean one after the other.
+/// All messages in one write: messages that arrive together have the same effect as messages that arrive one by one.
 #[tokio::test(start_paused = true)]
 async fn answers_that_arrive_together_keep_their_order_with_notifications_between() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
@@ -170,7 +170,7 @@ async fn messages_that_are_no_answer_fail_no_call() {
     peer.send_line(by_position.replace("ID", &id))
         .await
         .unwrap();
-    // The server asked, by an id of its own, and is told.
+    // The message is a request of the server with an id of its own, and is refused.
     let refused = peer.receive().await.unwrap();
     assert_eq!(
         (refused["id"].to_string(), &refused["error"]["code"]),

@@ -1,4 +1,4 @@
-//! Time-outs of calls.
+//! Timeouts of calls.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn a_timeout_without_end_is_no_timeout() {
     calling.await.unwrap().unwrap();
 }
 
-/// Calls a tool that reports progress once a second, for ever.
+/// Calls a tool that reports progress once per second, for ever.
 async fn call_with_progress(timeout: u64, max_total: u64) -> (Duration, oxmcp::Error) {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let start = Instant::now();

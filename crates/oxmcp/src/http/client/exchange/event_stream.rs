@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// A stream, which further responses may resume.
+/// A stream of events, which further responses may resume.
 pub(crate) struct EventStream<'a> {
     /// The id of the last event.
     pub(crate) last_id: String,
     /// The pause that the server asks for before the stream is resumed.
     pub(crate) retry: Option<Duration>,
-    /// The sink of its messages.
+    /// The sink of the messages in the stream.
     pub(crate) sink: MessageSink<'a>,
 }
 
@@ -29,9 +29,9 @@ pub(crate) struct EventStream<'a> {
 pub(crate) enum StreamEnd {
     /// The request is answered.
     Answered,
-    /// It broke off: whether it has brought further events, and why.
+    /// The stream broke off, with the reason `why`. `progressed` tells whether it has brought further events.
     Interrupted { progressed: bool, why: Error },
-    /// It brought an event that is too long.
+    /// The stream brought an event that is too long.
     TooLong(Error),
 }
 
@@ -44,7 +44,7 @@ impl<'a> EventStream<'a> {
         }
     }
 
-    /// Whether it can be resumed.
+    /// Whether the stream can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
         !self.last_id.is_empty()
     }

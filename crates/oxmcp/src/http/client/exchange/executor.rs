@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 
 use crate::{error::Error, sync::Mutex};
 
-/// How many events wait for the reader. Beyond it the exchanges wait, and their servers with them: backpressure.
+/// How many events wait for the reader. If the queue is full, the exchanges wait, and their servers with them: backpressure.
 const MAX_EVENTS: usize = 16;
 
 /// An event for the reader.
@@ -46,12 +46,12 @@ pub(crate) struct Executor {
     spawner: Arc<Spawner>,
 }
 
-/// The way into an executor, and from its exchanges to the reader.
+/// The access to an executor, and from its exchanges to the reader.
 ///
 /// Neither direction wakes a task: the executor looks at both queues each time that it is polled, before it waits.
 pub(crate) struct Spawner {
     queues: Mutex<Queues>,
-    /// A permit for each further event. Closed when events are not read any more, while exchanges go on.
+    /// A permit for each further event. Closed when events are not read any more, while exchanges continue.
     capacity: Semaphore,
 }
 
@@ -88,13 +88,13 @@ impl Executor {
         }
     }
 
-    /// Polls the exchanges that can go on.
+    /// Polls the exchanges that can make progress.
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
         loop {
             self.running
                 .extend(self.spawner.queues.lock().spawned.drain(..));
             match self.running.poll_next_unpin(cx) {
-                // The panic hook has told of it.
+                // The panic hook has reported the panic.
                 Poll::Ready(Some(Ok(Err(_panic)))) => tracing::warn!("an exchange panicked"),
                 Poll::Ready(Some(_)) => {}
                 _ if self.spawner.queues.lock().spawned.is_empty() => return,
@@ -111,17 +111,17 @@ impl Drop for Executor {
             queues.is_over = true;
             mem::take(&mut queues.spawned)
         };
-        // An exchange holds the spawner, which would keep it alive.
+        // An exchange holds the spawner, whose queue would keep the exchange alive.
         drop(spawned);
     }
 }
 
 impl Spawner {
-    /// Spawns an exchange, or a part of one that outlives it. After the end of the executor it is dropped.
+    /// Spawns an exchange, or a part of one that outlives it. After the end of the executor, the future is dropped.
     pub(crate) fn spawn(&self, exchange: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let exchange: BoxExchange = Box::pin(exchange);
         let (abort, registration) = AbortHandle::new_pair();
-        // A panic ends one exchange, and not the driver.
+        // A panic ends one exchange, but not the driver.
         let exchange = AssertUnwindSafe(exchange).catch_unwind();
         let exchange = Abortable::new(exchange, registration);
         let mut queues = self.queues.lock();
@@ -131,7 +131,7 @@ impl Spawner {
         abort
     }
 
-    /// Tells the reader. Waits while the queue is full.
+    /// Sends an event to the reader. Waits while the queue is full.
     pub(crate) async fn send_event(&self, event: Event) {
         if let Ok(permit) = self.capacity.acquire().await {
             permit.forget();
@@ -199,7 +199,7 @@ mod tests {
         for number in 0..MAX_EVENTS * 3 {
             let (inner, mut given_up) = (Arc::clone(&spawner), given_up.clone());
             spawner.spawn(async move {
-                // Every other gives up when it is asked.
+                // Every second exchange gives up when it is asked to.
                 let given_up = given_up.wait_for(|it| *it && number % 2 == 1);
                 select! {
                     biased;

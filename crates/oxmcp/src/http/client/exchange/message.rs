@@ -16,11 +16,11 @@ use crate::{
     transport::mirror::Mirror,
 };
 
-/// A message of this side.
+/// A message that this side sends.
 #[derive(Clone, Debug)]
 pub(crate) struct OutgoingMessage {
     pub(crate) body: Bytes,
-    /// The id of a request.
+    /// The id, if the message is a request.
     pub(crate) id: Option<RequestId>,
     /// `None` for a response.
     method: Option<Box<str>>,
@@ -29,16 +29,16 @@ pub(crate) struct OutgoingMessage {
     /// The headers of a modern request that repeat parts of it, for intermediaries that do not read bodies.
     /// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
     pub(crate) mirrored: Vec<(HeaderName, HeaderValue)>,
-    /// The headers of a request that repeat where its trace goes on: to an intermediary the HTTP request is a part of it.
+    /// The headers of a request that repeat its trace context: to an intermediary, the HTTP request is a part of the trace.
     pub(crate) trace: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl OutgoingMessage {
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// Where it is malformed, which only a transport that wraps this one can bring about; and, with its id, where it is a request
-    /// that cannot be sent.
+    /// If the message is malformed, which only a transport that wraps this one can cause; and, with its id, if it is a request that
+    /// cannot be sent.
     pub(crate) fn read(
         message: &[u8],
         mirror: &Mirror,
@@ -82,7 +82,7 @@ impl OutgoingMessage {
         self.method() == Some(method)
     }
 
-    /// Whether a message is, or holds, the answer.
+    /// Whether a message is, or contains, the answer.
     pub(crate) fn is_answered_by(&self, message: &[u8]) -> bool {
         let id = self.id.as_ref();
         id.is_some_and(|id| answered_ids(message).any(|it| it == *id))
@@ -127,8 +127,7 @@ fn trace_headers(meta: &RequestMeta<'_>) -> Vec<(HeaderName, HeaderValue)> {
     headers.flatten().collect()
 }
 
-/// A header that mirrors a part of a message. All of them are fit to be sent: the names that extensions give were checked
-/// before.
+/// A header that repeats a part of a message. All of them can be sent: the names from extensions were checked before.
 fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     let name = match name {
         MCP_METHOD => METHOD,

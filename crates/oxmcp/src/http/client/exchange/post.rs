@@ -40,7 +40,7 @@ const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Why an exchange ended without an answer.
 pub(crate) enum ExchangeError {
-    /// The server does not know the session. `begun` is whether it may have begun to serve the message.
+    /// The server does not know the session. `begun` tells whether it may have begun to serve the message.
     SessionLost {
         begun: bool,
         error: Error,
@@ -102,7 +102,7 @@ impl Exchanges {
             return;
         };
         let exchanges = Arc::clone(self);
-        // No message of the session may come before it.
+        // No message of the session may be sent before `notifications/initialized`.
         let barrier = message
             .is("notifications/initialized")
             .then(|| self.barrier.close());
@@ -122,8 +122,8 @@ impl Exchanges {
         });
     }
 
-    /// Sends a notification or an answer. An answer is sent again where the server may not have it: whoever has asked would wait for
-    /// ever, and a second one is ignored.
+    /// Sends a notification or an answer. An answer is sent again if the server may not have received it: otherwise the server
+    /// would wait for ever, and a second answer is ignored.
     async fn deliver(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
@@ -159,7 +159,7 @@ impl Exchanges {
         state.session.revision.is_some() || state.messages_2024.is_some()
     }
 
-    /// Tells that a request is not sent.
+    /// Reports that a request is not sent.
     pub(crate) fn refuse(self: &Arc<Self>, id: RequestId, error: Error) {
         let exchanges = Arc::clone(self);
         // The writer must not wait for the reader, which the same task polls.
@@ -168,7 +168,7 @@ impl Exchanges {
         });
     }
 
-    /// Sends a message until it is answered, in another session where the server has lost the present one.
+    /// Sends a message until it is answered, in another session if the server has lost the present one.
     async fn exchange(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
         if message.modern.is_some() || message.is("initialize") {
             return match self.attempt(message, &Session::default()).await {
@@ -189,7 +189,7 @@ impl Exchanges {
         };
         Box::pin(self.recover_session(session.generation)).await?;
         if message.method().is_none() || message.is("notifications/cancelled") {
-            // Its subject has gone with the session.
+            // The request that the message belongs to has ended with the session.
             return Ok(());
         }
         if begun && !is_repeatable(message) {
@@ -236,7 +236,7 @@ impl Exchanges {
         Ok(())
     }
 
-    /// Sends a message. Retries while a server cannot be reached that has answered before.
+    /// Sends a message. Retries while the server cannot be reached, if it has answered before.
     pub(crate) async fn send(
         &self,
         message: &OutgoingMessage,
@@ -264,7 +264,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads a response until the request is answered. Returns what the sink has kept.
+    /// Reads a response until the request is answered. Returns the answer that the sink has kept.
     pub(crate) async fn read_answer(
         self: &Arc<Self>,
         message: &OutgoingMessage,
@@ -272,7 +272,7 @@ impl Exchanges {
         session: &Session,
         response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, ExchangeError> {
-        // The session of `initialize` is the one that its response names, also where that breaks off.
+        // The session of `initialize` is the one that its response names, even if the response breaks off.
         let opened = message.is("initialize").then(|| Session {
             id: response.headers().get(SESSION_ID).cloned(),
             ..Session::default()
@@ -338,7 +338,7 @@ impl ExchangeError {
     }
 }
 
-/// Whether a request that may have been served can be made again.
+/// Whether a request that the server may have processed can be made again.
 fn is_repeatable(message: &OutgoingMessage) -> bool {
     let row = message
         .method()

@@ -37,7 +37,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// # Errors
-    /// Where it is no URL for HTTP.
+    /// If the URL is not one for HTTP.
     pub(crate) fn new(url: Url) -> Result<Self> {
         let uri = url.as_str().parse();
         let uri = uri.map_err(|_| Error::misuse("the URL cannot be sent to"))?;
@@ -45,7 +45,7 @@ impl Target {
     }
 }
 
-/// How many headers a message most often adds to those of all messages.
+/// The usual number of headers that a message adds to those of all messages.
 const MESSAGE_HEADERS: usize = 4;
 /// The media types of responses to messages.
 const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
@@ -58,7 +58,7 @@ impl RequestSender {
         // The headers of the protocol win over those of the user.
         post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        // Its clones have that room, too.
+        // Clones of the map have that room, too.
         post_headers.reserve(MESSAGE_HEADERS);
         Self {
             client,
@@ -78,7 +78,7 @@ impl RequestSender {
         self.send(Method::POST, target, headers, body).await
     }
 
-    /// Asks for a stream of events.
+    /// Requests a stream of events.
     pub(crate) async fn get(
         &self,
         add_headers: impl Fn(&mut HeaderMap),
@@ -107,7 +107,7 @@ impl RequestSender {
             .await
     }
 
-    /// Sends a request, and follows redirects. The headers are made for each request, since a redirect is rare.
+    /// Sends a request, and follows redirects. The headers are built anew for each request, because redirects are rare.
     async fn send(
         &self,
         method: Method,
@@ -148,7 +148,7 @@ fn with_request(error: Error, method: &Method, url: &Url) -> Error {
     } else if error.is_network() || error.source().is_some_and(|it| it.is::<io::Error>()) {
         Error::network(text)
     } else {
-        // It is none of the network: a client of the user's, or what gives the token.
+        // The error does not come from the network, but from a client of the user or from the source of tokens.
         error.saying(text)
     }
 }

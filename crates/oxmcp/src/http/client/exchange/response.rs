@@ -25,12 +25,12 @@ use crate::{
     logged::cut,
 };
 
-/// How much of the body of an error is read: more than any JSON-RPC error has.
+/// How much of the body of an error is read, in bytes: more than any JSON-RPC error has.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// How many characters of another error body are shown.
+/// The number of characters that are shown of an error body that is not JSON-RPC.
 const SHOWN: usize = 200;
-/// How long the rest of a response may take of which nothing more is needed. It is read, since a connection is used again only
-/// after the end of its response.
+/// How long the rest of a response may take if it is not needed. It is read because a connection is reused only after the end of
+/// its response.
 pub(crate) const TRAILING: Duration = Duration::from_secs(1);
 
 /// The form of a response.
@@ -38,7 +38,7 @@ pub(crate) const TRAILING: Duration = Duration::from_secs(1);
 pub(crate) enum Form {
     Json,
     Events,
-    /// Neither, or nothing.
+    /// Another media type, or none.
     Other,
 }
 
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-/// Reads a whole body. `None` where it is longer than `limit`.
+/// Reads a whole body. `None` if it is longer than `limit` bytes.
 pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Option<Bytes>> {
     let first = body.chunk().await?.unwrap_or_default();
     if first.len() > limit {
@@ -80,20 +80,20 @@ pub(crate) async fn read_body(body: &mut HttpBody, limit: usize) -> Result<Optio
     Ok(Some(whole.freeze()))
 }
 
-/// Reads a body that is of no use, so that the connection can be used again.
+/// Reads and drops a body, so that the connection can be reused.
 pub(crate) async fn discard(body: HttpBody) {
     read_rest(body, |_| ()).await;
 }
 
-/// A response that is no success, as an error.
+/// A response whose status is not a success, as an error.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) error: Error,
-    /// The id of the request that it names.
+    /// The id of the request that the response names.
     names: Option<RequestId>,
 }
 
-/// Reads a response that is no success.
+/// Reads a response whose status is not a success.
 pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let (mut head, body) = response.into_parts();
     let answering = head.extensions.remove::<Answering>();
@@ -106,7 +106,8 @@ pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     refusal
 }
 
-/// Whether a response says that nothing was done. Some balancers answer 503 without `Retry-After` where a server broke off.
+/// Whether a response says that the request was not served. Some load balancers answer 503 without `Retry-After` if a server broke
+/// off.
 fn is_unserved(status: StatusCode, headers: &HeaderMap) -> bool {
     match status {
         StatusCode::UNAUTHORIZED
@@ -125,7 +126,7 @@ fn challenges(headers: &HeaderMap) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// Reads a body as far as it comes in time, and is not too long.
+/// Reads a body, up to the maximum length and the time-out.
 async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
     let reading = async {
         let mut room = MAX_ERROR_BODY;
@@ -140,8 +141,8 @@ async fn read_rest(mut body: HttpBody, mut take: impl FnMut(&[u8])) {
     let _ = timeout(TRAILING, reading).await;
 }
 
-/// The same of a body that has been read. A JSON-RPC error in it is the answer, whatever id it names: each request has
-/// one message.
+/// Converts a refusal whose body has been read. A JSON-RPC error in the body is the answer, whatever id it names: each HTTP request
+/// has one message.
 fn refused(
     status: StatusCode,
     is_unserved: bool,
@@ -183,7 +184,7 @@ impl Refusal {
     pub(crate) fn is_session_lost(&self, asked: Option<&RequestId>) -> bool {
         let error = &self.error;
         match error.http_status() {
-            // It knows the session, but not the method.
+            // The server knows the session, but not the method.
             Some(404) => !(error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND),
             Some(400) => {
                 let is_answer = self.names.is_some() && self.names.as_ref() == asked;
@@ -194,7 +195,7 @@ impl Refusal {
     }
 }
 
-/// The beginning of a text of a peer, in one line.
+/// The beginning of a text from the peer, in one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });

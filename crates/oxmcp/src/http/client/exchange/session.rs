@@ -19,16 +19,16 @@ use crate::{
     },
 };
 
-/// How many subscriptions are restored, and how many bytes of them: as many as a server takes by default.
+/// The maximum number of restored subscriptions, and of their bytes: as many as a server accepts by default.
 const MAX_RESTORED: usize = 10_000;
 const MAX_RESTORED_BYTES: usize = 4 << 20;
 
-/// A session of a legacy server. None is open while it has no revision.
+/// A session of a legacy server. No session is open while the revision is `None`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Session {
     /// Counts the sessions of this connection.
     pub(crate) generation: u64,
-    /// Its id, where the server gave it one.
+    /// The id of the session, if the server has assigned one.
     pub(crate) id: Option<HeaderValue>,
     /// The negotiated revision.
     pub(crate) revision: Option<HeaderValue>,
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Adds the headers of its requests.
+    /// Adds the headers of the session's requests.
     pub(crate) fn add_headers(&self, headers: &mut HeaderMap) {
         for (name, value) in [(SESSION_ID, &self.id), (PROTOCOL_VERSION, &self.revision)] {
             if let Some(value) = value {
@@ -66,7 +66,7 @@ pub(crate) struct SessionSetup {
     pub(crate) initialize: Option<OutgoingMessage>,
     pub(crate) initialized: Option<OutgoingMessage>,
     level: Option<OutgoingMessage>,
-    /// By URI.
+    /// The subscriptions, by URI.
     subscriptions: BTreeMap<String, OutgoingMessage>,
     bytes: usize,
 }
@@ -105,14 +105,14 @@ impl SessionSetup {
         }
     }
 
-    /// The requests that a new session begins with, after its handshake.
+    /// The requests at the beginning of a new session, after its handshake.
     pub(crate) fn requests(&self) -> Vec<OutgoingMessage> {
         let level = self.level.iter();
         level.chain(self.subscriptions.values()).cloned().collect()
     }
 }
 
-/// Whether a request changes the state of a session, where the server accepts it.
+/// Whether a request changes the state of a session if the server accepts it.
 pub(crate) fn changes_session(message: &OutgoingMessage) -> bool {
     let row = message
         .method()
@@ -123,7 +123,7 @@ pub(crate) fn changes_session(message: &OutgoingMessage) -> bool {
 /// Checks that an answer has a result.
 ///
 /// # Errors
-/// The error that it has instead.
+/// The error that the answer contains instead.
 pub(crate) fn result_of(answer: &[u8]) -> Result<()> {
     let mut params = Text::UNREAD;
     match Envelope::parse(answer, &mut params) {

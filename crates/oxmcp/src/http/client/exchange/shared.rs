@@ -26,8 +26,8 @@ use crate::{
     transport::mirror::Mirror,
 };
 
-/// How many notifications and answers may be sent and not accepted yet: beyond it sending waits, so that a server that asks and
-/// does not listen makes nothing grow.
+/// How many notifications and answers may be sent and not accepted yet. Beyond that, sending waits, so that a server that sends
+/// requests and does not accept answers causes no unbounded growth.
 pub(crate) const MAX_UNACCEPTED: u32 = 256;
 
 /// The exchanges of one connection to an endpoint.
@@ -35,10 +35,10 @@ pub(crate) struct Exchanges {
     pub(crate) requests: RequestSender,
     pub(crate) spawner: Arc<Spawner>,
     pub(crate) reconnect: Reconnect,
-    /// The longest message and the longest event that is read.
+    /// The maximum length of a message and of an event that is read, in bytes.
     pub(crate) max_message: usize,
     pub(crate) mirror: Mirror,
-    /// Whether sessions keep a stream open for what belongs to no request.
+    /// Whether sessions keep a stream open for messages that belong to no request.
     pub(crate) opens_standalone_stream: bool,
     /// Holds messages back until a session is open.
     pub(crate) barrier: Barrier,
@@ -49,20 +49,20 @@ pub(crate) struct Exchanges {
     pub(in crate::http::client) state: Mutex<State>,
 }
 
-/// The mutable part.
+/// The mutable state of the exchanges.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) session: Session,
     pub(crate) setup: SessionSetup,
-    /// Where messages go in the transport of 2024-11-05.
+    /// The target of messages in the transport of 2024-11-05.
     pub(crate) messages_2024: Option<Target>,
     /// The requests in flight.
     pub(crate) in_flight: BTreeMap<RequestId, InFlight>,
-    /// The end of the stream by GET, for messages of the server that belong to no request.
+    /// The handle that ends the stream by GET, for messages of the server that belong to no request.
     pub(crate) standalone_stream: Option<AbortHandle>,
-    /// The revision of the last modern request. Messages that name none are of the same.
+    /// The revision of the last modern request. It applies also to messages that name none.
     pub(crate) modern: Option<Revision>,
-    /// Whether a server has answered: from then on it is waited for when it cannot be reached.
+    /// Whether the server has answered: from then on, sending waits for it when it cannot be reached.
     pub(crate) was_reached: bool,
 }
 
@@ -123,13 +123,13 @@ impl Exchanges {
             return message.modern;
         }
         let state = self.state.lock();
-        // The transport of 2024-11-05 has no header for it.
+        // The transport of 2024-11-05 has no header for the revision.
         let is_legacy =
             session.revision.is_some() || message.is("initialize") || state.messages_2024.is_some();
         state.modern.filter(|_| !is_legacy)
     }
 
-    /// Ends a session on the server, where it has an id.
+    /// Ends a session on the server, if the session has an id.
     pub(crate) async fn end_session(&self, session: &Session) {
         let deleting = self.requests.delete(|headers| session.add_headers(headers));
         if session.id.is_some()
@@ -145,7 +145,7 @@ impl Exchanges {
     }
 }
 
-/// A barrier that messages wait at while it is closed, by one task or several.
+/// A barrier at which messages wait while one task or several keep it closed.
 #[derive(Debug)]
 pub(crate) struct Barrier(watch::Sender<usize>);
 
@@ -163,10 +163,10 @@ impl Barrier {
         ClosedBarrier(self.0.clone())
     }
 
-    /// Waits until it is open. Cancel safe.
+    /// Waits until the barrier is open. Cancel safe.
     pub(crate) async fn pass(&self) {
         if *self.0.borrow() > 0 {
-            // Its sender is here, so the channel is not closed.
+            // `self` holds the sender, so the channel is not closed.
             let _ = self.0.subscribe().wait_for(|closed| *closed == 0).await;
         }
     }

@@ -12,7 +12,7 @@ use crate::http::client::exchange::{
 
 /// The sink of one exchange.
 pub(crate) struct MessageSink<'a> {
-    /// The request that is to be answered.
+    /// The request that is to be answered, if there is one.
     request: Option<&'a OutgoingMessage>,
     on_answer: OnAnswer,
     /// Whether the answer was among the messages.
@@ -21,11 +21,11 @@ pub(crate) struct MessageSink<'a> {
 
 /// The treatment of the answer.
 pub(crate) enum OnAnswer {
-    /// The reader is told, as of all other messages.
+    /// The answer is sent to the reader, as all other messages are.
     Forward,
-    /// The same, and a session with this id is open before.
+    /// The same, after a session with this id was opened.
     OpenSession(Option<HeaderValue>),
-    /// It is kept.
+    /// The answer is kept.
     Keep(Option<Bytes>),
 }
 
@@ -77,7 +77,7 @@ impl<'a> MessageSink<'a> {
 }
 
 impl Exchanges {
-    /// Opens the session that an answer to `initialize` has agreed to.
+    /// Opens the session to which an answer to `initialize` has agreed.
     fn open_session(&self, answer: &Bytes, id: Option<HeaderValue>) {
         let Some(revision) = negotiated_revision(answer) else {
             return;

@@ -1,4 +1,4 @@
-//! Logins of web back ends: begun by one request of a browser and finished by another, which may reach another process.
+//! Logins of web back ends, which one request of a browser begins and another one finishes, possibly in another process.
 
 use std::{
     fmt, iter,
@@ -36,10 +36,10 @@ use crate::{
 
 /// How many seconds a person may take to log in.
 const LIFETIME: u64 = 600;
-/// Characters of a sealed attempt that are opened.
+/// The maximum length of a sealed attempt that is opened, in characters.
 const MAX_SEALED: usize = 64 << 10;
 
-/// An attempt to log in: the page to send the user's browser to, and what is kept until it comes back.
+/// An attempt to log in: the page to send the user's browser to, and the state that is kept until the browser comes back.
 #[derive(Clone)]
 #[must_use = "the user is to be sent to its URL"]
 pub struct LoginAttempt {
@@ -48,29 +48,29 @@ pub struct LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// The page to send the user's browser to.
+    /// The URL of the page to send the user's browser to.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The attempt as text, for [`Login::finish`]: 1 to 3 KiB of the characters of base64url. Keep it where only this user's browser
-    /// brings it back, as in a cookie (`Secure`, `HttpOnly`, `SameSite=Lax`), or beside the user's session. It is sealed: nobody can
-    /// read or change it, or use it for another user. It is good for 10 minutes.
+    /// The attempt as text, for [`Login::finish`]: 1 to 3 KiB of the characters of base64url. Keep it where only this user's
+    /// browser brings it back, as in a cookie (`Secure`, `HttpOnly`, `SameSite=Lax`), or with the user's session. It is sealed: it
+    /// cannot be read, changed, or used for another user. It expires after 10 minutes.
     #[must_use]
     pub fn sealed(&self) -> &str {
         &self.sealed
     }
 }
 
-/// Without the URL, whose `state` is for the user's browser alone.
+/// Omits the URL, whose `state` is meant only for the user's browser.
 impl fmt::Debug for LoginAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginAttempt").finish_non_exhaustive()
     }
 }
 
-/// What is sealed.
+/// The content of a sealed attempt.
 #[derive(Serialize, Deserialize)]
 struct Record {
     /// When it expires, in seconds since 1970.
@@ -78,21 +78,21 @@ struct Record {
     /// The URL of the MCP server.
     server: String,
     attempt: Box<RawValue>,
-    /// The credentials as they will be, without tokens.
+    /// The credentials of the login, still without tokens.
     credentials: Box<RawValue>,
-    /// Whether the endpoints are those that nobody has named.
+    /// Whether the endpoints are the default ones, which no metadata has named.
     is_default: bool,
 }
 
 impl Login {
-    /// Begins a login of the [`user`](Self::user) to the MCP server at a URL, where the login is by
-    /// [`redirect`](Self::redirect): the authorization server is found and checked, and the client registered if need be. A client
-    /// that was registered serves all users of the store.
+    /// Begins a login of the [`user`](Self::user) to the MCP server at a URL, if the login is by [`redirect`](Self::redirect): the
+    /// authorization server is found and checked, and the client is registered if necessary. A client that was registered serves
+    /// all users of the store.
     ///
-    /// The scopes are those that the server asks for, joined by those of the login that the user has, if any.
+    /// The requested scopes are those that the server asks for, and those of the user's present login, if there is one.
     ///
     /// # Errors
-    /// If the login is of another kind, or what leads to the page of the authorization server fails.
+    /// If the login is of another kind, or if a step before the page of the authorization server fails.
     ///
     /// # Cancel safety
     /// If the future is dropped, no login is begun.
@@ -100,8 +100,8 @@ impl Login {
         self.begin_with(server.as_ref(), None).await
     }
 
-    /// Begins a login because a request failed: with the scopes that the error says are lacking, beside those that the user has
-    /// agreed to before.
+    /// Begins a login because a request failed: with the scopes that the error says are lacking, in addition to those that the user
+    /// has agreed to before.
     ///
     /// ```no_run
     /// use oxmcp::{ClientSession, Result, http::Login};
@@ -181,7 +181,7 @@ impl Login {
             self.keep_registered(server, &registered).await?;
         }
         let mut authority = discovered.server;
-        // What a refresh and a revocation do not need would be too much for a cookie.
+        // Metadata that refresh and revocation do not need would be too large for a cookie.
         authority.scopes_supported = None;
         authority.response_types_supported = None;
         authority.grant_types_supported = None;
@@ -202,16 +202,16 @@ impl Login {
         })
     }
 
-    /// Finishes a login that was begun for the [`user`](Self::user), with the URL that their browser was redirected to, or its query
-    /// alone: the code is exchanged for tokens, which go into the [`store`](Self::store). From then on an
-    /// [`Endpoint`](crate::http::Endpoint) with this login uses them; sessions that are open find them by themselves.
+    /// Finishes a login that was begun for the [`user`](Self::user), with the URL that their browser was redirected to, or its
+    /// query alone: exchanges the code for tokens, and puts these into the [`store`](Self::store). From then on an
+    /// [`Endpoint`](crate::http::Endpoint) with this login uses them; open sessions find them by themselves.
     ///
-    /// Who the user is must be known from your own session with them, never from the callback.
+    /// The user must be known from your own session with them, never from the callback.
     ///
     /// # Errors
-    /// If the attempt is another user's, was sealed with other keys, has expired or is finished already; if the callback is not the
-    /// answer to it, or says that the user did not agree; if the code is not exchanged, or the tokens are not stored. Begin another
-    /// login then.
+    /// If the attempt belongs to another user, was sealed with other keys, has expired or is already finished; if the callback is
+    /// not the answer to it, or says that the user did not agree; if the code cannot be exchanged, or the tokens cannot be stored.
+    /// Begin another login then.
     ///
     /// # Cancel safety
     /// If the future is dropped, the code may be used up without a token being stored: begin another login.
@@ -227,7 +227,7 @@ impl Login {
         match (finished, client) {
             (Err(error), Some(client)) => {
                 if wants_another_client(&error) && !self.is_configured(&client) {
-                    // The next login registers another one.
+                    // The next login registers another client.
                     self.forget_registered(&key, &client).await?;
                 }
                 Err(explain(self, error, &client))
@@ -252,7 +252,7 @@ impl Login {
         let _lock = self.store.lock_boxed(key).await?;
         let stored = self.stored(key).await?;
         if stored.is_some_and(|it| it.login == credentials.login) {
-            // A code that comes twice is a stolen one to its issuer, who then revokes the tokens.
+            // An authorization server takes a code that comes twice for a stolen one, and revokes the tokens.
             return Err(refused_attempt("it is finished already"));
         }
         let server = server_url(&record.server)?;
@@ -265,7 +265,7 @@ impl Login {
         };
         let mut tokens = fetch.converse(request).await?;
         if record.is_default {
-            // What was got at endpoints that nobody has named is not sent there again.
+            // A refresh token from default endpoints, which no metadata has named, is not sent there again.
             tokens.refresh_token = None;
         }
         credentials.tokens = Some(tokens);
@@ -279,20 +279,20 @@ impl Login {
         Ok(())
     }
 
-    /// Keeps a client that was registered, for the logins of all users.
+    /// Stores a client that was registered, for the logins of all users.
     async fn keep_registered(&self, server: &str, registered: &Credentials) -> Result<()> {
         let key = CredentialKey::new("", &registered.server.issuer, server);
         let _lock = self.store.lock_boxed(&key).await?;
         let kept = self.stored(&key).await?;
         if kept.is_some_and(|it| it.tokens.is_some()) {
-            // The user without a name has logged in.
+            // The user with the empty name has logged in, and that login stays.
             return Ok(());
         }
         self.store.save_boxed(&key, registered.to_json()).await
     }
 
-    /// Forgets a client that its authorization server does not know any more, for the user and for all. No lock of the store may
-    /// be held.
+    /// Removes a client that its authorization server does not know any more, for the user and for all users. The caller must not
+    /// hold a lock of the store.
     pub(super) async fn forget_registered(
         &self,
         key: &CredentialKey,
@@ -347,7 +347,7 @@ impl Login {
     }
 }
 
-/// What an attempt is bound to: the user.
+/// The binding of a sealed attempt to its user.
 fn bound_to<'a>(user: &'a [&'a [u8]]) -> Bound<'a> {
     Bound {
         purpose: b"oxmcp login attempt",
@@ -366,14 +366,14 @@ fn refused_attempt(why: &str) -> Error {
     )))
 }
 
-/// The client of a login, for another user.
+/// The client in the credentials of one user, for the login of another user.
 fn without_login(mut credentials: Credentials) -> Credentials {
     credentials.requested = ScopeSet::new();
     credentials.tokens = None;
     credentials
 }
 
-/// The challenge that an error, or one that caused it, came with.
+/// The challenge in an error, or in one of its sources.
 fn challenge_of(error: &Error) -> Option<Challenge> {
     let mut errors = iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| {
         error.source()
@@ -384,8 +384,8 @@ fn challenge_of(error: &Error) -> Option<Challenge> {
     Challenge::for_oauth(&challenges, false).cloned()
 }
 
-/// The challenge of an MCP server for a request without a token: it may say where its metadata is, and which scopes to ask for. A
-/// server that gives none may have metadata where it belongs.
+/// The challenge of an MCP server for a request without a token: it may contain the URL of the metadata, and the scopes to ask for.
+/// A server that gives no challenge may have metadata at the default location.
 async fn ask_challenge(fetch: &Fetch, server: &str) -> Option<Challenge> {
     let asked = fetch.converse(Probe(server)).await;
     asked.unwrap_or_else(|error| {

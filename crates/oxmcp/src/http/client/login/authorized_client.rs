@@ -1,4 +1,4 @@
-//! An HTTP client that has its requests authorized, and sends again what was refused.
+//! An HTTP client whose requests are authorized, and sent again after a refusal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{
     },
 };
 
-/// How often a request is refused before its answer is the refusal: for want of a token, of a nonce, of a newer token, and of
+/// The maximum number of refusals after which a request is sent again: for lack of a token, of a nonce, of a newer token, and of
 /// scopes.
 const MAX_REFUSALS: usize = 4;
-/// How much of a refusal is read, and how long that may take: the connection is not held while somebody logs in.
+/// How much of a refusal is read, in bytes, and how long that may take: the connection is not held while a person logs in.
 const MAX_BODY: usize = 64 << 10;
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -80,8 +80,8 @@ fn sensitive(value: &HeaderValue) -> HeaderValue {
     value
 }
 
-/// The response with its body, which gives its connection back. What is too long or too slow is left out: the status says
-/// enough.
+/// Reads the whole body of a response, which releases its connection. A body that is too long or too slow is left out: the status
+/// is sufficient.
 async fn read_whole(response: Response<HttpBody>) -> Response<HttpBody> {
     let (head, mut body) = response.into_parts();
     let read = timeout(READ_TIMEOUT, read_body(&mut body, MAX_BODY)).await;
@@ -92,7 +92,7 @@ async fn read_whole(response: Response<HttpBody>) -> Response<HttpBody> {
     Response::from_parts(head, HttpBody::from(body))
 }
 
-/// The method of a message, and what it names.
+/// The method of a message, and the name or URI in its params.
 fn operation(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Message {

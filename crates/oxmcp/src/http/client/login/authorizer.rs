@@ -1,4 +1,4 @@
-//! The trait that gives each request what authorizes it, and hears of refusals.
+//! [`Authorizer`], the trait that provides the authorization of each request, and handles refusals.
 
 use std::future::Future;
 
@@ -10,8 +10,8 @@ use crate::{
     transport::traits::{CurrentLogin, PersonWaits},
 };
 
-/// What authorizes the requests to a server: implement it where your program has tokens of its own, and
-/// [`Login`](super::Login) is not what you want.
+/// The authorization of the requests to a server. Implement it if your program has tokens of its own, and [`Login`](super::Login)
+/// does not fit.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};
@@ -38,52 +38,52 @@ use crate::{
 ///
 /// See [Access Token Usage](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#access-token-usage).
 pub trait Authorizer: Send + Sync + 'static {
-    /// The headers that authorize a request, which take the place of others of the same names. It is asked before each request,
-    /// and should keep what it knows.
+    /// Returns the headers that authorize a request, which replace other headers of the same names. This is called before each
+    /// request, and should cache its results.
     ///
     /// # Errors
-    /// Where the request cannot be authorized: then it is not sent, and fails with this error.
+    /// If the request cannot be authorized: then it is not sent, and fails with this error.
     ///
     /// # Cancel safety
-    /// The future is dropped where the request is given up.
+    /// The future is dropped if the request is given up.
     fn authorize(
         &self,
         request: RequestToAuthorize<'_>,
     ) -> impl Future<Output = Result<HeaderMap>> + Send;
 
-    /// The server has answered 401 or 403. Returns whether the request is to be sent again, authorized anew; a request is sent five
-    /// times at most.
+    /// Handles an answer of 401 or 403 by the server. Returns whether the request is to be sent again with new authorization; a
+    /// request is sent five times at most.
     ///
     /// # Errors
-    /// Where that is what the request should fail with, instead of the server's answer.
+    /// If the request is to fail with this error, instead of the server's answer.
     ///
     /// # Cancel safety
-    /// The future is dropped where the request is given up.
+    /// The future is dropped if the request is given up.
     fn refused(&self, refused: RefusedRequest<'_>) -> impl Future<Output = Result<bool>> + Send {
         let _ = refused;
         async { Ok(false) }
     }
 
-    /// A request that was refused before was sent again, and served. Its JSON-RPC method and what it names are as in
-    /// [`RefusedRequest::operation`].
+    /// Handles the success of a request that was refused before and sent again. `operation` is as in [`RefusedRequest::operation`].
     fn served(&self, operation: &str) {
         let _ = operation;
     }
 
-    /// On whose behalf it authorizes: see [`Transport::authorization`](crate::transport::Transport::authorization). `None`,
-    /// the default, where it is not known or may change.
+    /// The identity on whose behalf requests are authorized: see
+    /// [`Transport::authorization`](crate::transport::Transport::authorization). `None`, the default, if it is not known or may
+    /// change.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// The login on whose behalf it authorizes, where that can change: see
-    /// [`Transport::current_login`](crate::transport::Transport::current_login). `None`, the default, where it stays the same.
+    /// The login on whose behalf requests are authorized, if it can change: see
+    /// [`Transport::current_login`](crate::transport::Transport::current_login). `None`, the default, if it stays the same.
     fn current_login(&self) -> Option<CurrentLogin> {
         None
     }
 
-    /// What it waits for a person with: see [`Transport::person_waits`](crate::transport::Transport::person_waits). `None`,
-    /// the default, where it never does.
+    /// The times at which the authorizer waits for a person: see
+    /// [`Transport::person_waits`](crate::transport::Transport::person_waits). `None`, the default, if it never does.
     fn person_waits(&self) -> Option<PersonWaits> {
         None
     }
@@ -93,23 +93,23 @@ pub trait Authorizer: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RequestToAuthorize<'a> {
-    /// The method.
+    /// The HTTP method.
     pub method: &'a Method,
     /// The whole URL.
     pub url: &'a Uri,
 }
 
-/// A request that was refused, and how.
+/// A request that was refused, and its refusal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RefusedRequest<'a> {
-    /// The method.
+    /// The HTTP method.
     pub method: &'a Method,
     /// The whole URL.
     pub url: &'a Uri,
-    /// The JSON-RPC method and what it names, as `tools/call add`; empty where there is no message.
+    /// The JSON-RPC method and the name or URI in its params, as `tools/call add`; empty if there is no message.
     pub operation: &'a str,
-    /// 401 or 403.
+    /// The status of the answer: 401 or 403.
     pub status: StatusCode,
     /// The headers of the answer.
     pub headers: &'a HeaderMap,

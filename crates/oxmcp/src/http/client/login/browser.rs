@@ -1,4 +1,4 @@
-//! The prompts of a login: how a person gets to see its page, and enters an answer that no listener hears.
+//! Prompts of a login, which show its page to a person, and read an answer that the person enters by hand.
 
 mod terminal;
 
@@ -18,19 +18,19 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// How a person gets to see the page of a login whose answer comes to a listener.
+/// The prompt of a login whose answer arrives at a listener.
 pub(super) trait Prompt: Send + Sync {
-    /// Fails where nobody can be asked.
+    /// Fails if no person can be asked.
     fn check(&self) -> Result<()>;
 
     /// Shows the page.
     fn show(&self, url: String) -> BoxFuture<Result<()>>;
 
-    /// The answer with this `state`, where the person enters one by hand; else it stays pending.
+    /// The answer with this `state`, if the person enters one by hand; otherwise it stays pending.
     fn pasted(&self, state: Secret) -> BoxFuture<String>;
 }
 
-/// The opener of a program.
+/// The prompt by an opener of the program.
 pub(super) struct Opener<F>(pub(super) F);
 
 impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> {
@@ -47,7 +47,7 @@ impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> 
     }
 }
 
-/// The ways to a person.
+/// The ways in which a person can be reached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     /// A browser can be opened.
@@ -58,18 +58,18 @@ pub(super) struct Reach {
     reads: bool,
 }
 
-/// A machine that a person may sit at.
+/// A machine with a browser and a terminal, which tests replace.
 pub(super) trait Machine: Send + Sync + 'static {
     fn reach(&self) -> Reach;
     /// Opens a page in a browser.
     fn open(&self, url: String) -> BoxFuture<io::Result<()>>;
     /// Writes to standard error.
     fn print(&self, text: &str);
-    /// The next line of the terminal; `None` where none is to be had.
+    /// The next line of the terminal; `None` if none can be read.
     fn line(&self) -> BoxFuture<Option<String>>;
 }
 
-/// The browser and the terminal of a machine.
+/// The prompt by the browser and the terminal of a machine.
 pub(super) struct Browser<M>(Arc<M>);
 
 impl<M: Machine> Browser<M> {
@@ -90,7 +90,7 @@ impl<M: Machine> Prompt for Browser<M> {
     fn show(&self, url: String) -> BoxFuture<Result<()>> {
         let machine = Arc::clone(&self.0);
         Box::pin(async move {
-            // What is behind the `?` was put there by this side.
+            // The part after the `?` was added by this side.
             let page = url.split('?').next().unwrap_or_default();
             UrlRules::https_or_loopback().check(page, "page to log in at")?;
             let reach = machine.reach();
@@ -177,7 +177,7 @@ impl Machine for ThisMachine {
     }
 
     fn print(&self, text: &str) {
-        // Without standard error there is nobody to read it.
+        // Without standard error, the text has no reader.
         let _ = writeln!(io::stderr(), "{text}");
     }
 
@@ -186,12 +186,12 @@ impl Machine for ThisMachine {
     }
 }
 
-/// How windows come to a screen.
+/// The way in which windows are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Desktop {
-    /// By a display that the environment names: X11 or Wayland.
+    /// On a display that the environment names: X11 or Wayland.
     Named,
-    /// By the system itself.
+    /// By the operating system itself.
     OfSystem,
 }
 
@@ -211,7 +211,7 @@ impl Desktop {
     }
 }
 
-/// Whether a page that is opened comes to somebody's eyes, as far as the environment tells.
+/// Whether a person sees a page that is opened, as far as the environment tells.
 fn opens_pages(desktop: Desktop, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     if is_set("BROWSER") {

@@ -1,4 +1,4 @@
-//! The authorizer of a login: one flight for all requests that wait, refresh, and step-up.
+//! The authorizer of a login: one flight for all requests that wait for tokens, refresh, and step-up.
 
 use std::{
     fmt,
@@ -32,12 +32,12 @@ use crate::{
     transport::traits::{CurrentLogin, PersonWaits},
 };
 
-/// How many seconds before its end a token is refreshed.
+/// How many seconds before its expiry a token is refreshed.
 const EARLY: u64 = 2;
-/// How long tokens count as new: a server that refuses them would refuse the next ones.
+/// How long tokens count as new: a server that refuses new tokens would refuse the next ones, too.
 const NEW: Duration = Duration::from_secs(30);
-/// How often a request is refused for want of a token, or for one that is not valid, until that is the answer: without a token,
-/// and once with a new one.
+/// How often a request is refused for lack of a valid token before the refusal is its answer: without a token, and once with a new
+/// one.
 const MAX_UNAUTHORIZED: usize = 2;
 
 /// The authorizer of a login to one server.
@@ -50,36 +50,36 @@ struct Shared {
     fetch: Fetch,
     proof_key: OnceLock<Arc<ProofKey>>,
     state: Mutex<State>,
-    /// The times at which somebody logs in.
+    /// The times at which a person logs in.
     waits: PersonWaits,
     /// The requests that wait for tokens.
     waiters: Waiters,
-    /// The login as the cache knows it, and what else its answers depend on, where that is known.
+    /// The login as the cache knows it, and the other authorization that answers depend on, if that is known.
     current: CurrentLogin,
     own_authorization: Option<String>,
-    /// Held while tokens are got.
+    /// Held while tokens are obtained.
     flight: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Whether the store was asked.
+    /// Whether the store was read.
     is_loaded: bool,
     credentials: Option<Arc<Credentials>>,
-    /// The access token that these took the place of, where they could not be stored: what the store has is older then.
+    /// The access token that the present tokens have replaced, if they could not be stored: the store then contains older ones.
     superseded: Option<Secret>,
-    /// The challenge that the server gave last, which says where its metadata is.
+    /// The last challenge of the server, which tells where its metadata is.
     challenge: Option<Challenge>,
-    /// When the tokens were got here, and whether a refresh brought them. Those of another program may be of any age.
+    /// When this process obtained the tokens, and whether by a refresh. Tokens of another program may be of any age.
     obtained: Option<(Instant, bool)>,
-    /// The access token that the server has refused: the newest of those.
+    /// The newest access token that the server has refused.
     refused: Option<Secret>,
-    /// The nonce that the MCP server gave last.
+    /// The last nonce of the MCP server.
     nonce: Option<String>,
     step_ups: StepUps,
-    /// When the server refused the tokens of a login that had just been made, and it has not been made again.
+    /// When the server refused the tokens of a login that had just been made, unless there was another login since.
     rejected: Option<Instant>,
-    /// How many flights have ended, and how the last one failed.
+    /// The number of flights that have ended, and the failure of the last one.
     flights: u64,
     failure: Option<Failure>,
 }
@@ -94,15 +94,15 @@ impl State {
 /// The failure of a flight.
 struct Failure {
     error: Error,
-    /// Whether it was given up since no request waited for it. That says nothing to those that come later.
+    /// Whether the flight was given up because no request waited for it. This does not concern later requests.
     is_given_up: bool,
 }
 
-/// Why tokens are got.
+/// The reason for which tokens are obtained.
 enum Reason {
-    /// They end soon, or have ended.
+    /// The tokens expire soon, or have expired.
     Expiry,
-    /// The server refused the token, or there was none. A token that was got for this very request is not refreshed.
+    /// The server refused the token, or there was none. A token that was obtained for this very request is not refreshed.
     Refused {
         challenge: Option<Challenge>,
         is_new: bool,
@@ -145,10 +145,10 @@ impl Authorizer for LoginEngine {
             return Ok(HeaderMap::new());
         };
         if tokens.expires_within(EARLY, now()) && shared.can_renew() {
-            // It keeps no login open: with the token that there is, the request can be sent all the same.
+            // This request does not keep a login open: it can be sent with the present token, too.
             let renewed = shared.fly(Reason::Expiry, Some(&tokens.access_token), true);
             let renewed = renewed.await;
-            // Where it fails, the token may be good for a moment yet, and else the server says so.
+            // If the renewal fails, the token may still be valid for a moment; otherwise the server refuses it.
             if let Err(error) = renewed {
                 tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
             } else if let Some(new) = shared.tokens_and_key() {
@@ -175,7 +175,7 @@ impl Authorizer for LoginEngine {
                 let is_new = {
                     let mut state = shared.state.lock();
                     if state.access_token() == sent.as_ref() {
-                        // The refusal of an older one may come later.
+                        // The refusal of an older token may arrive later.
                         state.refused.clone_from(&sent);
                     }
                     let rejected = state.rejected;
@@ -186,7 +186,7 @@ impl Authorizer for LoginEngine {
                     let is_new = refused.refused_before > 0 && obtained.is_some();
                     let is_refreshed = obtained.is_some_and(|(_, is_refreshed)| is_refreshed);
                     if is_new && !is_refreshed {
-                        // Somebody has just logged in, and another login would bring nothing better.
+                        // A person has just logged in, and another login would bring nothing better.
                         state.rejected = Some(Instant::now());
                         return Ok(false);
                     }
@@ -202,7 +202,7 @@ impl Authorizer for LoginEngine {
             Some(Refusal::InsufficientScope { scopes, challenge }) => {
                 let current = shared.tokens();
                 if current.is_some_and(|it| Some(&it.access_token) != sent.as_ref()) {
-                    // Another request has asked for more meanwhile.
+                    // Another request has obtained a new token meanwhile.
                     return Ok(true);
                 }
                 {
@@ -253,7 +253,7 @@ impl Shared {
         Some((credentials.tokens.clone()?, credentials.proof_key.clone()))
     }
 
-    /// The key of new logins. Those that are there bring their own.
+    /// The key of new logins. Existing logins have their own.
     fn proof_key(&self) -> Result<&Arc<ProofKey>> {
         if let Some(key) = self.proof_key.get() {
             return Ok(key);
@@ -262,7 +262,7 @@ impl Shared {
         Ok(self.proof_key.get_or_init(|| key))
     }
 
-    /// Whether a login asks nobody.
+    /// Whether a login asks no person.
     fn asks_nobody(&self) -> bool {
         matches!(
             self.login.grant,
@@ -270,12 +270,12 @@ impl Shared {
         )
     }
 
-    /// Whether new tokens can be got without asking anybody.
+    /// Whether new tokens can be obtained without asking a person.
     fn can_renew(&self) -> bool {
         self.asks_nobody() || self.tokens().is_some_and(|it| it.refresh_token.is_some())
     }
 
-    /// Asks the store, once.
+    /// Reads the store, once.
     async fn load(&self) -> Result<()> {
         if self.state.lock().is_loaded {
             return Ok(());
@@ -291,12 +291,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes credentials as those to use from now on.
+    /// Sets the credentials to use from now on.
     fn put(&self, credentials: Credentials) {
         let mut state = self.state.lock();
         let before = state.credentials.as_ref().map(|it| &it.login);
         if before != Some(&credentials.login) {
-            // Before any request is sent with them.
+            // The name changes before any request is sent with the credentials.
             let own = self.own_authorization.as_deref();
             let own = own.filter(|_| credentials.tokens.is_some());
             let name = own.map(|own| fingerprint([own.as_bytes(), credentials.login.as_bytes()]));
@@ -309,7 +309,7 @@ impl Shared {
         CredentialKey::new(&self.login.user, &credentials.server.issuer, &self.server)
     }
 
-    /// Gets tokens, or waits for those that another request is getting. `seen` is the token that is not good any more.
+    /// Obtains tokens, or waits for those that another request is obtaining. `seen` is the token that is not valid any more.
     async fn fly(
         self: &Arc<Self>,
         reason: Reason,
@@ -317,7 +317,8 @@ impl Shared {
         is_background: bool,
     ) -> Result<()> {
         let ended = self.state.lock().flights;
-        // What a program sends by itself may refresh tokens and wait for a login, but no person is asked for it alone.
+        // A message that the program sends by itself may refresh tokens and wait for a login, but no person is asked for such
+        // messages alone.
         let _foreground = (!is_background).then(|| self.waiters.enter());
         let guard = Arc::clone(&self.flight).lock_owned().await;
         {
@@ -332,7 +333,7 @@ impl Shared {
             }
         }
         let shared = Arc::clone(self);
-        // It ends even if the request that wanted it does not wait: a refresh token is used once.
+        // The flight continues even if its request is dropped: a refresh token can be used only once.
         let flight = spawn(async move {
             let result = shared.renew(reason).await;
             let mut state = shared.state.lock();
@@ -356,7 +357,7 @@ impl Shared {
         let mut not_refreshed = None;
         let (challenge, operation) = match reason {
             Reason::Expiry => {
-                // A person is asked when the server refuses the token, and not before.
+                // A person is asked only when the server refuses the token.
                 if self.refresh(before.as_deref()).await? || !self.asks_nobody() {
                     return Ok(());
                 }
@@ -380,7 +381,7 @@ impl Shared {
         if let (Some(before), Some(_)) = (&before, &operation) {
             let stored = self.login.stored(&self.key(before)).await?;
             if self.adopt(before, stored).is_some_and(|it| is_good(&it)) {
-                // Somebody has agreed to more meanwhile.
+                // The person has agreed to more scopes in another process meanwhile.
                 return Ok(());
             }
         }
@@ -414,7 +415,7 @@ impl Shared {
             Ok(credentials) => credentials,
             Err(error) => {
                 if let Some(registered) = flow.registered.into_inner() {
-                    // The next login need not register another client.
+                    // The client is kept, so that the next login need not register another one.
                     self.keep_registered(registered).await?;
                 }
                 return Err(error);
@@ -424,15 +425,16 @@ impl Shared {
             self.state.lock().step_ups.stepped_up(&operation);
         }
         let key = self.key(&credentials);
-        // A refresh of the login before would be stored over it.
+        // Without the lock, a refresh of the login before could overwrite the new credentials.
         let _lock = self.login.store.lock_boxed(&key).await?;
         self.keep(credentials, false).await
     }
 
-    /// Refreshes the tokens. Returns whether there are new ones; `false` where a login is needed.
+    /// Refreshes the tokens. Returns whether there are new ones; `false` if a login is needed.
     ///
     /// # Errors
-    /// Where the authorization server says neither. The tokens stay, since they may be good yet, or again.
+    /// If the authorization server neither gives nor finally refuses tokens. The present tokens stay, because they may be valid
+    /// still, or again.
     async fn refresh(&self, before: Option<&Credentials>) -> Result<bool> {
         let Some(before) = before else {
             return Ok(false);
@@ -441,7 +443,7 @@ impl Shared {
         let lock = self.login.store.lock_boxed(&key).await?;
         let stored = self.login.stored(&key).await?;
         if stored.as_ref().is_none_or(|it| it.tokens.is_none()) {
-            // Somebody has logged out meanwhile.
+            // The user has logged out meanwhile.
             return Ok(false);
         }
         let newer = self.adopt(before, stored);
@@ -449,7 +451,7 @@ impl Shared {
             return Ok(true);
         }
         if newer.is_none() && self.state.lock().superseded.is_some() {
-            // Others would use a refresh token again that is used up.
+            // Otherwise other processes would use a refresh token that is already used up.
             self.save(before.clone()).await?;
         }
         let before = newer.as_deref().unwrap_or(before);
@@ -473,14 +475,14 @@ impl Shared {
                 self.keep(credentials, true).await?;
                 Ok(true)
             }
-            // The second says that this client gets no tokens this way at all.
+            // `unauthorized_client` says that this client cannot refresh tokens at all.
             Err(error)
                 if matches!(
                     oauth_error(&error),
                     Some("invalid_grant" | "unauthorized_client")
                 ) =>
             {
-                // Another process may have been quicker, if the store has no locks that hold it up.
+                // Another process may have been faster, if the locks of the store do not exclude it.
                 let stored = self.login.stored(&key).await?;
                 if let Some(newer) = self.adopt(before, stored) {
                     return Ok(is_good(&newer));
@@ -500,7 +502,7 @@ impl Shared {
         }
     }
 
-    /// Takes what another process has put into the store meanwhile.
+    /// Takes over the newer tokens that another process has stored meanwhile.
     fn adopt(&self, before: &Credentials, stored: Option<Credentials>) -> Option<Arc<Credentials>> {
         let tokens = |it: &Credentials| {
             let tokens = it.tokens.as_ref();
@@ -516,8 +518,8 @@ impl Shared {
         self.state.lock().credentials.clone()
     }
 
-    /// Takes the login that another program has made, where the store has none under the key of the credentials here: there were
-    /// none, or the server has another authorization server now. Returns whether there is one.
+    /// Takes over the login that another program has made, if the store has none under the key of the present credentials: there
+    /// were no credentials, or the server has another authorization server now. Returns whether there is such a login.
     async fn find_another(&self, before: Option<&Credentials>) -> Result<bool> {
         if let Some(before) = before
             && self.login.stored(&self.key(before)).await?.is_some()
@@ -537,7 +539,7 @@ impl Shared {
         Ok(false)
     }
 
-    /// Takes the login of another program.
+    /// Takes over the login of another program.
     fn take(&self, newer: Credentials) {
         self.put(newer);
         let mut state = self.state.lock();
@@ -558,7 +560,7 @@ impl Shared {
         self.save(credentials).await
     }
 
-    /// Keeps the client that a login registered which failed, unless it is no use to what the store has now.
+    /// Keeps the client that a failed login has registered, unless the credentials in the store cannot use it.
     async fn keep_registered(&self, registered: Credentials) -> Result<()> {
         let key = self.key(&registered);
         {
@@ -575,19 +577,19 @@ impl Shared {
             Some(mut stored) => {
                 let tokens = stored.tokens.as_ref();
                 if tokens.is_some_and(|it| it.refresh_token.is_some()) {
-                    // It is that of the client that it was given to.
+                    // The refresh token belongs to the client that it was issued to.
                     return Ok(());
                 }
                 stored.client = registered.client;
                 stored
             }
-            // Nobody is logged in, or not any more.
+            // The user has not logged in, or has logged out.
             None => registered,
         };
         self.save(credentials).await
     }
 
-    /// Keeps credentials here and in the store, whose lock is held.
+    /// Keeps credentials here and in the store. The caller holds the lock of the store.
     async fn save(&self, credentials: Credentials) -> Result<()> {
         let key = self.key(&credentials);
         let before = self.state.lock().credentials.clone();
@@ -613,7 +615,7 @@ impl Shared {
     }
 }
 
-/// The credentials without a refresh token that would be refused each time.
+/// The credentials without their refresh token, which would be refused each time.
 fn without_refresh_token(credentials: &Credentials) -> Credentials {
     let mut credentials = credentials.clone();
     let tokens = credentials.tokens.as_mut();
@@ -621,13 +623,13 @@ fn without_refresh_token(credentials: &Credentials) -> Credentials {
     credentials
 }
 
-/// Whether the access token can be used for a while.
+/// Whether the access token is valid for a while.
 fn is_good(credentials: &Credentials) -> bool {
     let tokens = credentials.tokens.as_ref();
     tokens.is_some_and(|it| !it.expires_within(EARLY, now()))
 }
 
-/// Without tokens.
+/// Omits the tokens.
 impl fmt::Debug for LoginEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginEngine")

@@ -1,4 +1,4 @@
-//! Failures of logins: what they mean for the next one, and words that say more.
+//! Failures of logins: their meaning for the next login, and error messages with advice.
 
 use std::error::Error as StdError;
 
@@ -6,7 +6,7 @@ use oxmcp_auth::{AuthError, client::Client};
 
 use crate::{error::Error, http::client::login::settings::Login};
 
-/// The code of OAuth that a login failed with.
+/// The OAuth error code with which a login failed.
 pub(super) fn oauth_error(error: &Error) -> Option<&str> {
     let mut source: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = source {
@@ -18,7 +18,7 @@ pub(super) fn oauth_error(error: &Error) -> Option<&str> {
     None
 }
 
-/// Whether an authorization server does not know the client, or not any more.
+/// Whether an authorization server does not know the client, or does not know it any more.
 pub(super) fn is_unknown_client(error: &Error) -> bool {
     matches!(
         oauth_error(error),
@@ -26,14 +26,14 @@ pub(super) fn is_unknown_client(error: &Error) -> bool {
     )
 }
 
-/// Whether a client that is registered anew may succeed where one that was registered before has failed: it is not known any
-/// more, or was registered when fewer scopes were wanted.
+/// Whether a new registration may succeed after a client that was registered before has failed: the client is not known any more,
+/// or was registered for fewer scopes.
 pub(super) fn wants_another_client(error: &Error) -> bool {
     is_unknown_client(error) || oauth_error(error) == Some("invalid_scope")
 }
 
-/// The failure of a client. Where the user has configured it, it says what to do if the authorization server does not know it, or
-/// does not give it these scopes.
+/// The failure of a client. If the user has configured the client, the error says what to do if the authorization server does not
+/// know it, or does not give it these scopes.
 pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
     if !login.is_configured(client) {
         return error;
@@ -59,20 +59,20 @@ pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
     Error::failed_login(text, error)
 }
 
-/// A login that no request waits for any more.
+/// The error of a login that no request waits for any more.
 pub(super) fn given_up() -> Error {
     let text = "the login was given up, since no request waited for it any more";
     Error::failed_login(text.to_owned(), Error::cancelled(text))
 }
 
-/// Whether a login was given up, which says nothing to a request that comes later.
+/// Whether a login was given up, which does not concern later requests.
 pub(super) fn is_given_up(error: &Error) -> bool {
     let source = error.source();
     let source = source.and_then(|it| it.downcast_ref::<Error>());
     error.is_authorization() && source.is_some_and(Error::is_cancelled)
 }
 
-/// A login that took too long.
+/// The error of a login that took too long.
 pub(super) fn nobody_came(within: std::time::Duration) -> Error {
     AuthError::interaction_required(format!(
         "nobody has logged in within {within:?}. If the page did not know the client, log out (Login::logout): the next login \

@@ -1,4 +1,4 @@
-//! The sender of what a login asks: guarded, and bounded in time and size.
+//! The sender of a login's requests: guarded, and bounded in time and size.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -27,16 +27,16 @@ use crate::{
 
 /// How long a response may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many bytes of it are read.
+/// The maximum length of a response, in bytes.
 const MAX_BODY: usize = 1 << 20;
 /// How many redirects of metadata are followed.
 const MAX_REDIRECTS: usize = 3;
 
-/// The sender of requests whose URLs a server has named.
+/// The sender of a login's requests to other servers.
 pub(super) struct Fetch {
-    /// The user's client, which adds what headers it wants.
+    /// The user's client, which adds headers of its own.
     own: Option<Arc<dyn DynHttpClient>>,
-    /// The client for URLs that a server has named, which connects to checked addresses alone.
+    /// The client for URLs that a server has named, which connects only to checked addresses.
     guarded: DefaultClient,
     /// The client for URLs that the user has configured.
     unguarded: OnceLock<DefaultClient>,
@@ -45,7 +45,7 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Sends by the user's client, or by one that connects to checked addresses alone.
+    /// Creates a sender that uses the user's client, or else one that connects only to checked addresses.
     pub(super) fn new(
         server: &Url,
         trusted_hosts: &[String],
@@ -66,7 +66,7 @@ impl Fetch {
         self.run(conversation, true).await
     }
 
-    /// Runs a conversation to its result, at URLs that the user has configured: they may lead anywhere.
+    /// Runs a conversation to its result, at URLs that the user has configured: these may lead to any address.
     pub(super) async fn converse_as_configured<C: Conversation>(
         &self,
         conversation: C,
@@ -161,7 +161,7 @@ impl Fetch {
     }
 }
 
-/// The time of this machine's clock.
+/// The time of the system clock.
 pub(super) fn now() -> UnixTime {
     UnixTime::from(SystemTime::now())
 }

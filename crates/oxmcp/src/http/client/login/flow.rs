@@ -1,4 +1,4 @@
-//! From a refusal to credentials, by every grant.
+//! The flow of a login, from a refusal to credentials, by every grant.
 
 use std::{
     future::Future,
@@ -35,21 +35,21 @@ use crate::{
 /// How long a person may take to log in.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a login begins with.
+/// The inputs of a login, and its state.
 pub(super) struct Flow<'a> {
     pub(super) login: &'a Login,
     pub(super) fetch: &'a Fetch,
     /// The URL of the MCP server.
     pub(super) server: &'a str,
     pub(super) challenge: Option<&'a Challenge>,
-    /// The login before, whose client and scopes are used again at the same authorization server.
+    /// The login before, whose client and scopes are reused at the same authorization server.
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
     pub(super) waits: &'a PersonWaits,
     pub(super) waiters: &'a Waiters,
-    /// Whether the client that is used was registered by a login before.
+    /// Whether the client in use was registered by an earlier login.
     pub(super) is_remembered: AtomicBool,
-    /// The client that was registered, which is worth keeping even if nobody logs in.
+    /// The client that was registered, which is kept even if no person logs in.
     pub(super) registered: OnceLock<Credentials>,
 }
 
@@ -79,7 +79,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Logs in by the grant, as the client of the login before if it `may_reuse` that.
+    /// Logs in by the grant, with the client of the login before if `may_reuse` allows that.
     async fn log_in(&self, discovered: &Discovered, may_reuse: bool) -> Result<Credentials> {
         let nothing = ScopeSet::new();
         let before = self.before_there(discovered).map(|it| &it.requested);
@@ -103,7 +103,7 @@ impl Flow<'_> {
                 let mut shown = prompt.show(attempt.url().to_owned());
                 let answer = self.ask(async {
                     let mut answer = pin!(loopback.answer(attempt.state().expose()));
-                    // The browser may come while what opened it still runs.
+                    // The browser may reach the listener while the opener still runs.
                     select! {
                         answer = &mut answer => return answer,
                         shown = &mut shown => shown?,
@@ -128,7 +128,7 @@ impl Flow<'_> {
             None => error,
         })?;
         if discovered.is_default {
-            // What was got at endpoints that nobody has named is not sent there again.
+            // A refresh token from default endpoints, which no metadata has named, is not sent there again.
             tokens.refresh_token = None;
         }
         let resource = discovered.resource.clone();
@@ -139,7 +139,7 @@ impl Flow<'_> {
         Ok(credentials)
     }
 
-    /// The request for tokens, with the code that an answer brought.
+    /// The request for tokens, with the code in an answer.
     fn code_request(
         &self,
         discovered: &Discovered,
@@ -155,7 +155,7 @@ impl Flow<'_> {
         )?)
     }
 
-    /// Waits for a person, while a request waits for the login.
+    /// Waits for a person, for as long as a request waits for the login.
     async fn ask(&self, answer: impl Future<Output = Result<String>>) -> Result<String> {
         let _wait = self.waits.begin();
         select! {
@@ -188,14 +188,14 @@ impl Flow<'_> {
         self.fetch.converse(discovery).await
     }
 
-    /// The login before, if it was at the same authorization server. At endpoints that nobody has named no credential counts that
-    /// was kept.
+    /// The login before, if it was at the same authorization server. At default endpoints, which no metadata has named, no stored
+    /// credentials are used.
     pub(super) fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
         self.before
             .filter(|it| it.server.issuer == discovered.server.issuer && !discovered.is_default)
     }
 
-    /// The listener: at the port that the client is registered with, if that is free.
+    /// The listener: at the given port, or else at the port that the client is registered with, if that is free.
     async fn listen(&self, port: Option<u16>) -> Result<Loopback> {
         let registered = self.before.and_then(|it| it.client.as_ref());
         let registered = registered
@@ -211,7 +211,7 @@ impl Flow<'_> {
         Loopback::bind(port).await
     }
 
-    /// Who we are at the authorization server.
+    /// The client to use at the authorization server.
     pub(super) async fn client(
         &self,
         discovered: &Discovered,
@@ -223,7 +223,7 @@ impl Flow<'_> {
         options.registered.clone_from(&self.login.clients);
         let before = self.before_there(discovered).filter(|_| may_reuse);
         let before = before.and_then(|it| it.client.clone());
-        // What was registered with another redirect URI, or elsewhere, is not.
+        // A client can be reused only at the issuer and with the redirect URI that it was registered with, so both must be known.
         let before = before.filter(|it| it.issuer().is_some() && it.redirect_uris().is_some());
         let remembered = before.as_ref().map(|it| it.id().to_owned());
         options.registered.extend(before);
@@ -232,7 +232,7 @@ impl Flow<'_> {
         options.dynamic = Some(ClientMetadata::new(name, [redirect_uri])?);
         let server = &discovered.server;
         let scopes = self.login.scopes.to_register(scopes, discovered);
-        // No client is registered where nobody can be sent.
+        // No client is registered if there is no page to send a person to.
         server.authorization_endpoint()?;
         match choose_client(server, &options, Some(redirect_uri), &scopes, now())? {
             ClientChoice::Ready(client) => {
@@ -266,7 +266,7 @@ impl Flow<'_> {
         request
     }
 
-    /// Whether the token is to be bound to a key: if the user wants it, or the server takes no other.
+    /// Whether the token is to be bound to a key: if the user wants it, or the server accepts no other.
     pub(super) fn is_bound(&self, discovered: &Discovered) -> bool {
         let metadata = discovered.resource_metadata.as_ref();
         let is_required = metadata.and_then(|it| it.dpop_bound_access_tokens_required);
@@ -274,7 +274,7 @@ impl Flow<'_> {
         self.login.uses_dpop || is_required == Some(true) || is_challenged
     }
 
-    /// The grants for which nobody is asked.
+    /// The token request of a grant that asks no person.
     async fn without_person(
         &self,
         discovered: &Discovered,
@@ -345,7 +345,7 @@ impl Flow<'_> {
     }
 }
 
-/// The requests that wait for a login: it asks a person only while there are some.
+/// The requests that wait for a login, which asks a person only while there are some.
 #[derive(Debug)]
 pub(super) struct Waiters(watch::Sender<usize>);
 
@@ -354,7 +354,7 @@ impl Waiters {
         Self(watch::Sender::new(0))
     }
 
-    /// Counts a request, until what is returned is dropped.
+    /// Counts a request, until the returned guard is dropped.
     pub(super) fn enter(&self) -> Waiter<'_> {
         self.0.send_modify(|count| *count += 1);
         Waiter(self)
@@ -366,12 +366,12 @@ impl Waiters {
 
     /// Waits until no request waits any more.
     pub(super) async fn gone(&self) {
-        // The sender lives as long as this borrow of it.
+        // `self` holds the sender, so the channel is not closed.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
-/// A request that waits, for as long as this lives.
+/// A guard that counts one waiting request.
 pub(super) struct Waiter<'a>(&'a Waiters);
 
 impl Drop for Waiter<'_> {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// The path of the redirect URI.
 const PATH: &str = "/callback";
-/// Bytes of a request that are read, and how long they may take.
+/// The maximum length of a request that is read, in bytes, and the time for it.
 const MAX_HEAD: usize = 32 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many connections are open at once; others wait to be accepted.
@@ -27,10 +27,10 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// Listens at a port, or at any.
+    /// Listens at a port, or at any free one.
     ///
     /// # Errors
-    /// Where the port is in use.
+    /// If the port is in use.
     pub(super) async fn bind(port: Option<u16>) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
         let listener = listener.map_err(|error| {
@@ -51,11 +51,11 @@ impl Loopback {
         &self.redirect_uri
     }
 
-    /// Waits for the answer that has this `state`: anything else on this machine may connect, too, and a browser opens connections on
+    /// Waits for the answer with this `state`: other programs on this machine may connect, too, and a browser opens connections on
     /// which it sends nothing.
     ///
     /// # Errors
-    /// Where connections cannot be accepted any more.
+    /// If connections cannot be accepted any more.
     pub(super) async fn answer(self, state: &str) -> Result<String> {
         let mut open = FuturesUnordered::new();
         loop {
@@ -72,7 +72,7 @@ impl Loopback {
     }
 }
 
-/// Answers one request. Returns its target, if it is the answer that has this `state`.
+/// Serves one request. Returns its target, if it is the answer with this `state`.
 async fn serve(socket: TcpStream, state: &str) -> Option<String> {
     let read = timeout(HEAD_TIMEOUT, read_target(socket)).await;
     let (mut socket, target) = read.ok()?.ok()?;
@@ -89,12 +89,12 @@ async fn serve(socket: TcpStream, state: &str) -> Option<String> {
     } else {
         ("404 Not Found", "There is nothing here.")
     };
-    // It is short enough for the socket to take it at once.
+    // The response is short enough for the socket to take it at once.
     let _ = respond(&mut socket, status, text).await;
     is_ours.then_some(target)
 }
 
-/// The target of a GET, with the socket to answer at.
+/// The target of a GET request, with the socket for the response.
 async fn read_target(mut socket: TcpStream) -> Result<(TcpStream, String)> {
     let mut head = Vec::new();
     while !head.windows(4).any(|it| it == b"\r\n\r\n") {
@@ -114,7 +114,7 @@ async fn read_target(mut socket: TcpStream) -> Result<(TcpStream, String)> {
 async fn respond(socket: &mut TcpStream, status: &str, text: &str) -> Result<()> {
     let page = format!("<!doctype html><meta charset=utf-8><title>Login</title><p>{text}");
     let length = page.len();
-    // The page is fixed: nothing that was sent stands in it. And the URL with the code goes to nobody.
+    // The page is fixed, and contains nothing of the request. The URL with the code is not sent to other sites.
     let response = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
          Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'\r\nConnection: close\r\n\r\n{page}"
@@ -170,7 +170,7 @@ mod tests {
         );
     }
 
-    /// Lets everything run that can.
+    /// Lets all tasks run that can.
     async fn settle() {
         for _ in 0..1000 {
             yield_now().await;
@@ -204,7 +204,7 @@ mod tests {
         let pad = "x".repeat(MAX_HEAD * 4);
         let long = format!("GET /callback?state=right&pad={pad} HTTP/1.1\r\n\r\n");
         let mut socket = TcpStream::connect(address).await.unwrap();
-        // It may be closed before all is written.
+        // The socket may be closed before everything is written.
         let _ = socket.write_all(long.as_bytes()).await;
         let mut said = String::new();
         let _ = socket.read_to_string(&mut said).await;

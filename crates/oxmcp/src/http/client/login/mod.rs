@@ -1,19 +1,19 @@
-//! Authorization of a client's requests: tokens of one's own, and logins of every kind.
+//! Authorization of a client's requests: by tokens of the program, and by logins of every kind.
 //!
 //! | | |
 //! |---|---|
-//! | `authorizer` | the trait that gives each request its headers, and hears of refusals |
-//! | `authorized_client` | an HTTP client that asks it, and sends again what was refused |
-//! | `settings` | a login, as users configure it |
-//! | `engine` | the authorizer of a login: one flight for all that wait, refresh, step-up |
-//! | `failure` | what failures mean, and words for them |
-//! | `flow` | from a refusal to credentials, by every grant |
-//! | `fetch` | what is sent on the way: guarded, and bounded in time and size |
+//! | `authorizer` | the trait that provides the authorization of each request, and handles refusals |
+//! | `authorized_client` | an HTTP client that authorizes its requests, and sends refused ones again |
+//! | `settings` | the settings of a login |
+//! | `engine` | the authorizer of a login: one flight for all requests that wait, refresh, step-up |
+//! | `failure` | the meaning of failures, and their error messages |
+//! | `flow` | the flow from a refusal to credentials, by every grant |
+//! | `fetch` | the sender of a login's requests: guarded, and bounded in time and size |
 //! | `loopback` | the listener that a browser is redirected to |
-//! | `browser` | how a person gets to see the page of a login: by an opener, or by this machine's browser and terminal |
+//! | `browser` | the prompts that show the page of a login: by an opener, or by this machine's browser and terminal |
 //! | `attempt` | logins of web back ends, begun and finished by two requests |
-//! | `stored` | what a store has: found, listed, and given back |
-//! | `token_store/` | where credentials are kept |
+//! | `stored` | stored logins: lookup, listing, and logout |
+//! | `token_store/` | the stores of credentials |
 
 mod attempt;
 mod authorized_client;

@@ -1,4 +1,4 @@
-//! A login, as users configure it.
+//! The settings of a login.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -22,17 +22,17 @@ use crate::{
     },
 };
 
-/// Sends a person to a URL, and gives the URL that their browser was redirected to.
+/// A function that sends a person to a URL, and returns the URL that their browser was redirected to.
 pub(super) type SendPerson = Arc<dyn Fn(String) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetAssertion = Arc<dyn Fn(AssertionRequest) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetSubject = Arc<dyn Fn() -> BoxFuture<Result<SubjectToken>> + Send + Sync>;
 
-/// How tokens are got.
+/// The way in which tokens are obtained.
 #[derive(Clone)]
 pub(super) enum Grant {
-    /// A person agrees, in a browser; the answer comes to this redirect URI.
+    /// A person agrees, in a browser; the answer arrives at this redirect URI.
     Redirect { uri: String, send: SendPerson },
-    /// A person agrees, in a browser on this machine; the answer comes to a listener on loopback.
+    /// A person agrees, in a browser on this machine; the answer arrives at a listener on loopback.
     Loopback {
         port: Option<u16>,
         prompt: Arc<dyn Prompt>,
@@ -40,13 +40,13 @@ pub(super) enum Grant {
     /// A person agrees, in a browser that is elsewhere: the login is begun and finished apart from requests, with this redirect
     /// URI.
     Begun { uri: String },
-    /// Nobody can be asked.
+    /// No person can be asked: only stored logins are used.
     Stored,
     /// The client acts for itself.
     ClientCredentials,
-    /// The platform that the program runs on says who it is.
+    /// The platform that the program runs on attests the program's identity.
     Assertion(GetAssertion),
-    /// An identity provider says who the person is.
+    /// An identity provider attests the person's identity.
     Enterprise {
         provider: Box<AuthorizationServerMetadata>,
         client: Client,
@@ -55,8 +55,8 @@ pub(super) enum Grant {
 }
 
 impl Grant {
-    /// What is to be done where somebody has to log in and a request cannot ask them; `None` where it can, and where a login asks
-    /// nobody.
+    /// The advice if a person has to log in and a request cannot ask them; `None` if a request can, and if the grant asks no
+    /// person.
     pub(super) fn cannot_ask(&self) -> Option<&'static str> {
         match self {
             Self::Stored => Some(
@@ -70,23 +70,23 @@ impl Grant {
     }
 }
 
-/// Whom an assertion is for: what is asked of the platform that a program runs on.
+/// The audience of an assertion, for the platform that a program runs on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AssertionRequest {
     /// The issuer of the authorization server.
     pub issuer: String,
-    /// Its token endpoint, which some servers want as the audience.
+    /// The token endpoint of the authorization server, which some servers want as the audience.
     pub token_endpoint: String,
-    /// The MCP server.
+    /// The resource identifier of the MCP server, if one is sent.
     pub resource: Option<String>,
 }
 
-/// How a client logs in to a server that wants it to.
+/// The login of a client to a server that requires one.
 ///
-/// The server says who gives tokens for it. What has to be done there is done when the first request is refused: the
-/// authorization server is found and checked, the client is registered if need be, and somebody agrees. Then the requests that
-/// waited are sent. Tokens are refreshed before they end; a request that lacks scopes asks for more.
+/// The server names the authorization server. The login takes place when the first request is refused: the authorization server is
+/// found and checked, the client is registered if necessary, and a person agrees. Then the waiting requests are sent. Tokens are
+/// refreshed before they expire; a request that lacks scopes asks for more.
 ///
 /// ```no_run
 /// use oxmcp::{Client, http::{Endpoint, Login}};
@@ -113,7 +113,7 @@ pub struct Login {
     pub(super) store: Arc<dyn DynTokenStore>,
     pub(super) trusted_hosts: Vec<String>,
     pub(super) http_client: Option<Arc<dyn DynHttpClient>>,
-    /// What seals the attempts that are begun.
+    /// The keys that seal the attempts of [`begin`](Self::begin).
     pub(super) keys: Arc<KeyRing>,
 }
 
@@ -135,8 +135,8 @@ impl Login {
         }
     }
 
-    /// A person agrees in a browser that your program shows: `send` gets the URL of the page, and returns the whole URL that the
-    /// browser was redirected to, which begins with `redirect_uri`. What comes there is checked.
+    /// A login in which a person agrees in a browser that your program shows: `send` receives the URL of the page, and returns the
+    /// whole URL that the browser was redirected to, which begins with `redirect_uri`. The returned URL is checked.
     pub fn with_redirect<F>(
         redirect_uri: impl Into<String>,
         send: impl Fn(String) -> F + Send + Sync + 'static,
@@ -150,16 +150,16 @@ impl Login {
         })
     }
 
-    /// A person agrees in the browser of this machine, which is opened; the answer comes to a listener on 127.0.0.1, which is there
-    /// for this one login and 10 minutes at most.
+    /// A login in which a person agrees in the browser of this machine, which is opened; the answer arrives at a listener on
+    /// 127.0.0.1, which exists for this one login, and for 10 minutes at most.
     ///
-    /// The URL of the page is written to standard error, too, for another browser. Where standard input is a terminal (not on
-    /// Windows), the address that such a browser ended at can be pasted there, which is what a login over SSH needs. Lines are read
-    /// while a login waits and at no other time, and nothing is read where standard input is no terminal.
+    /// The URL of the page is written to standard error, too, for another browser. If standard input is a terminal (not on
+    /// Windows), the address at which such a browser ended can be pasted there, which is necessary for a login over SSH. Lines are
+    /// read only while a login waits, and only if standard input is a terminal.
     ///
-    /// Where there is neither a browser to open nor a terminal that shows the URL, as in a CI job, requests fail at once with
+    /// If there is neither a browser to open nor a terminal that shows the URL, as in a CI job, requests fail at once with
     /// [`interaction_required`](oxmcp_auth::AuthError::interaction_required). The variable `BROWSER` names the program that opens
-    /// pages, where the system does not know one.
+    /// pages, if the system does not know one.
     ///
     /// ```no_run
     /// use oxmcp::{Client, http::{Endpoint, Login}};
@@ -179,10 +179,10 @@ impl Login {
         })
     }
 
-    /// As [`browser`](Self::browser), with an opener of your own: `open` shows them the URL, by a browser that it starts or as a text, and the
-    /// answer comes to a listener on 127.0.0.1, which is there for this one login and 10 minutes at most.
+    /// As [`browser`](Self::browser), with an opener of your own: `open` shows the URL to the person, in a browser that it starts
+    /// or as a text. The answer arrives at a listener on 127.0.0.1, which exists for this one login, and for 10 minutes at most.
     ///
-    /// Never hand the URL to a shell: it comes from the server. It is https, or loopback.
+    /// Never pass the URL to a shell: it comes from the server. Its scheme is https, or its host is loopback.
     pub fn with_loopback<F>(open: impl Fn(String) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -195,10 +195,10 @@ impl Login {
         })
     }
 
-    /// A person agrees in a browser that is elsewhere, as that of a web back end's user: [`begin`](Self::begin) gives the page to
-    /// send them to, and [`finish`](Self::finish) takes what comes to `redirect_uri`, in any process that has the same
-    /// [`store`](Self::store) and the same [`keys`](Self::keys). An [`Endpoint`](crate::http::Endpoint) uses what is stored, refreshes
-    /// it, and asks nobody: without a login, or where it lacks scopes, requests fail with
+    /// A login in which a person agrees in a browser elsewhere, such as that of a web back end's user: [`begin`](Self::begin)
+    /// returns the page to send the user to, and [`finish`](Self::finish) takes the URL that arrives at `redirect_uri`, in any
+    /// process that has the same [`store`](Self::store) and the same [`keys`](Self::keys). An [`Endpoint`](crate::http::Endpoint)
+    /// uses the stored login, refreshes it, and asks no person: without a login, or if the login lacks scopes, requests fail with
     /// [`is_interaction_required`](crate::Error::is_interaction_required).
     ///
     /// ```no_run
@@ -234,12 +234,13 @@ impl Login {
         })
     }
 
-    /// Nobody can be asked: what is in the [`store`](Self::store) is used and refreshed, and without it requests fail at once.
+    /// A login without a person: the credentials in the [`store`](Self::store) are used and refreshed, and without them requests
+    /// fail at once.
     pub fn non_interactive() -> Self {
         Self::new(Grant::Stored)
     }
 
-    /// The client acts for itself, by a secret or a key, at the authorization server that it is
+    /// A login in which the client acts for itself, by a secret or a key, at the authorization server that it is
     /// [`issued_by`](oxmcp_auth::client::Client::issued_by).
     ///
     /// ```
@@ -256,7 +257,8 @@ impl Login {
         Self::new(Grant::ClientCredentials).client(client)
     }
 
-    /// The platform that the program runs on says who it is: `assertion` gives a signed JWT each time that tokens are got.
+    /// A login in which the platform that the program runs on attests its identity: `assertion` returns a signed JWT each time that
+    /// tokens are obtained.
     pub fn assertion<F>(assertion: impl Fn(AssertionRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<String>> + Send + 'static,
@@ -265,9 +267,10 @@ impl Login {
         Self::new(Grant::Assertion(get))
     }
 
-    /// The identity provider of an enterprise says who the person is, and decides what they may use: `subject` gives what the
-    /// person logged in with there. `provider` needs its issuer and its token endpoint, and is trusted; `client` is the client
-    /// there. The client at the MCP server's authorization server is [`client`](Self::client).
+    /// A login in which the identity provider of an enterprise attests the person's identity, and decides what they may use:
+    /// `subject` returns the token with which the person is logged in there. `provider` needs its issuer and its token endpoint,
+    /// and is trusted; `client` is the client at the provider. The client at the MCP server's authorization server is
+    /// [`client`](Self::client).
     ///
     /// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
     pub fn enterprise<F>(
@@ -285,15 +288,15 @@ impl Login {
         })
     }
 
-    /// A client that is registered at an authorization server. Say at which, by
-    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): its secret is sent nowhere else. With a secret or a key it needs that,
-    /// or [`issuer`](Self::issuer): connecting fails without.
+    /// Adds a client that is registered at an authorization server. Name that server by
+    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): the client's secret is sent to no other server. A client with a secret
+    /// or a key needs that, or [`issuer`](Self::issuer): connecting fails without.
     pub fn client(mut self, client: Client) -> Self {
         self.clients.push(client);
         self
     }
 
-    /// Refuses a client with a secret or a key of which nothing says where it may go.
+    /// Refuses a client with a secret or a key whose authorization server is not configured.
     pub(super) fn check_clients(&self) -> Result<()> {
         let is_homeless = |it: &&Client| it.is_confidential() && it.issuer().is_none();
         let mut clients = self.clients.iter().chain(&self.document);
@@ -314,20 +317,20 @@ impl Login {
         clients.any(|it| it.id() == client.id())
     }
 
-    /// A client whose id is the URL of its metadata, where the authorization server takes such:
+    /// Sets a client whose id is the URL of its metadata, for authorization servers that support such ids:
     /// [`Client::from_document_url`](oxmcp_auth::client::Client::from_document_url).
     pub fn client_document(mut self, client: Client) -> Self {
         self.document = Some(client);
         self
     }
 
-    /// The name that people see when they agree, if the client is registered when it is first used.
+    /// Sets the name that people see when they agree, if the client is registered when it is first used.
     pub fn client_name(mut self, name: impl Into<String>) -> Self {
         self.client_name = name.into();
         self
     }
 
-    /// The port of the listener on 127.0.0.1, for clients that are registered with one. Default: any.
+    /// Sets the port of the listener on 127.0.0.1, for clients that are registered with one. Default: any free port.
     pub fn port(mut self, port: u16) -> Self {
         if let Grant::Loopback { port: own, .. } = &mut self.grant {
             *own = Some(port);
@@ -335,67 +338,67 @@ impl Login {
         self
     }
 
-    /// The scopes to ask for, with spaces between them, instead of what the server says.
+    /// Sets the scopes to ask for, separated by spaces, instead of those that the server names.
     pub fn scopes(mut self, scopes: &str) -> Self {
         self.scopes.fixed = Some(ScopeSet::parse(scopes));
         self
     }
 
-    /// `offline_access` is not asked for, although the authorization server offers it.
+    /// Does not ask for `offline_access`, even if the authorization server offers it.
     pub fn without_offline_access(mut self) -> Self {
         self.scopes.without_offline_access = true;
         self
     }
 
-    /// The issuer of the authorization server, letter by letter, where you know it better than the server says it.
+    /// Sets the issuer of the authorization server, letter by letter, if you know it better than the server states it.
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.discovery.issuer = Some(issuer.into());
         self
     }
 
-    /// The `resource` to send to the authorization server, instead of what the server says.
+    /// Sets the `resource` to send to the authorization server, instead of the one that the server names.
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.discovery.resource = ResourceParameter::Fixed(resource.into());
         self
     }
 
-    /// No `resource` is sent: for authorization servers that refuse it.
+    /// Sends no `resource`: for authorization servers that refuse it.
     pub fn without_resource(mut self) -> Self {
         self.discovery.resource = ResourceParameter::Omitted;
         self
     }
 
-    /// The rules of revision 2025-03-26 are not used: an authorization server at the MCP server's own origin, where nothing is
-    /// said anywhere.
+    /// Disables the rules of revision 2025-03-26: an authorization server at the MCP server's own origin, if no metadata names one.
     pub fn without_default_endpoints(mut self) -> Self {
         self.discovery.without_default_endpoints = true;
         self
     }
 
-    /// Takes the authorization server's metadata as if they said that it supports PKCE with S256, where they say nothing of PKCE:
-    /// Microsoft Entra ID supports it, and does not say so. Without this nobody is sent there.
+    /// Treats the authorization server's metadata as if they stated support for PKCE with S256, if they do not mention PKCE:
+    /// Microsoft Entra ID supports it, and does not state so. Without this setting, no person is sent there.
     pub fn assume_pkce(mut self) -> Self {
         self.discovery.assume_pkce = true;
         self
     }
 
-    /// Tokens are bound to a key of this login (DPoP), and others refused. Without this they are where the server demands it.
+    /// Binds tokens to a key of this login (DPoP), and refuses others. Without this setting, tokens are bound if the server demands
+    /// it.
     pub fn dpop(mut self) -> Self {
         self.uses_dpop = true;
         self
     }
 
-    /// The user that logs in, in a program that has several: they share nothing. Default: the empty name.
+    /// Sets the user that logs in, in a program that has several: they share nothing. Default: the empty name.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
         self
     }
 
-    /// Where credentials are kept. Default: in memory, for this endpoint alone.
+    /// Sets the store in which credentials are kept. Default: in memory, for this endpoint alone.
     ///
     /// | store | for |
     /// |---|---|
-    /// | [`MemoryTokenStore`] | tests, and programs that nobody logs in to: client credentials, assertions |
+    /// | [`MemoryTokenStore`] | tests, and programs without logins of persons: client credentials, assertions |
     /// | [`FileTokenStore`](crate::http::FileTokenStore) | command lines and services: logins outlive the program, and processes share them |
     /// | `KeyringTokenStore` (feature `keyring`) | programs of a desktop, where files are copied and backed up |
     /// | a [`TokenStore`] of yours | servers of many users or on many machines: a database that they have already |
@@ -404,8 +407,8 @@ impl Login {
         self
     }
 
-    /// The keys that seal what [`begin`](Self::begin) gives: the first one seals, and all of them open. By default the login and its
-    /// clones have a key of their own; processes that finish each other's logins need the same keys.
+    /// Sets the keys that seal the attempts of [`begin`](Self::begin): the first one seals, and all of them open. By default the
+    /// login and its clones have a key of their own; processes that finish each other's logins need the same keys.
     ///
     /// ```
     /// use oxmcp::{StateKey, http::Login};
@@ -423,20 +426,21 @@ impl Login {
         self
     }
 
-    /// Sends what the login asks of others, as of the authorization server, through this client. Without this a client of its own
-    /// does, with the certificates and the proxies of the system, whatever the
-    /// [endpoint's client](crate::http::Endpoint::http_client) is.
+    /// Sends the login's requests to other servers, such as the authorization server, through this client. By default they are sent
+    /// by a separate client, with the certificates and the proxies of the system, whatever the [endpoint's
+    /// client](crate::http::Endpoint::http_client) is.
     ///
-    /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects to addresses
-    /// alone that were checked. Yours resolves names by itself, so that of a URL only the spelling is checked: https, and an
-    /// address that may be asked, where the host is an address. A proxy that the system names does so, too.
+    /// The URLs come from the server, and must not lead into the network of this machine. The login's own client connects only to
+    /// addresses that were checked. Your client resolves names by itself, so only the spelling of a URL is checked: https, and an
+    /// allowed address, if the host is an address. The same applies to a proxy that the system names.
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.http_client = Some(Arc::new(client));
         self
     }
 
-    /// A host that may be asked although its address is private. Without this the URLs that a server names lead to public addresses
-    /// alone; and to private ones where the server's own addresses are all private, to loopback where its URL says loopback.
+    /// Adds a host that may be contacted although its address is private. Without this, the URLs that a server names may lead only
+    /// to public addresses; also to private ones if the server's own addresses are all private, and to loopback if its URL names
+    /// loopback.
     pub fn trust_host(mut self, host: impl Into<String>) -> Self {
         self.trusted_hosts.push(host.into());
         self

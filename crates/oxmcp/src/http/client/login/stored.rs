@@ -1,4 +1,4 @@
-//! Stored logins: found, listed, and given back.
+//! Stored logins: lookup, listing, and logout.
 
 use oxmcp_auth::{
     ScopeSet, UnixTime,
@@ -14,26 +14,26 @@ use crate::{
     },
 };
 
-/// A login that a store has, without its tokens.
+/// A login in a store, without its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredLogin {
-    /// The authorization server that gave the tokens.
+    /// The issuer of the authorization server that issued the tokens.
     pub issuer: String,
-    /// The URL of the MCP server that they are for, whole.
+    /// The whole URL of the MCP server that the tokens are for.
     pub resource: String,
-    /// The client that they were given to, where there is one.
+    /// The id of the client that the tokens were issued to, if there is one.
     pub client_id: Option<String>,
     /// The scopes that were granted.
     pub scopes: ScopeSet,
-    /// When the access token ends, where that is known.
+    /// When the access token expires, if that is known.
     pub expires_at: Option<UnixTime>,
-    /// Whether there is a refresh token, so that the end of the access token is not the end of the login.
+    /// Whether there is a refresh token: then the login continues after the access token has expired.
     pub is_refreshable: bool,
 }
 
 impl Login {
-    /// The logins that the [`store`](Self::store) has of the [`user`](Self::user), for all servers.
+    /// The logins of the [`user`](Self::user) in the [`store`](Self::store), for all servers.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -49,17 +49,17 @@ impl Login {
     /// ```
     ///
     /// # Errors
-    /// Where the store cannot say. Credentials that cannot be read are left out.
+    /// If the store fails. Credentials that cannot be read are left out.
     ///
     /// # Cancel safety
-    /// Listing changes nothing.
+    /// Cancel safe: it changes nothing.
     pub async fn credentials(&self) -> Result<Vec<StoredLogin>> {
         let mut all = Vec::new();
         for key in self.store.keys_boxed(&self.user).await? {
             let Some(credentials) = self.stored(&key).await? else {
                 continue;
             };
-            // Without tokens there is a client that was registered, and nobody is logged in.
+            // Without tokens, the entry is only a client that was registered.
             all.extend(credentials.tokens.map(|tokens| StoredLogin {
                 issuer: key.issuer,
                 resource: key.resource,
@@ -72,12 +72,12 @@ impl Login {
         Ok(all)
     }
 
-    /// Logs the [`user`](Self::user) out of the MCP server at a URL: the tokens are revoked where their issuer offers that
-    /// ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)), and deleted from the [`store`](Self::store). Where there are none,
-    /// nothing is done.
+    /// Logs the [`user`](Self::user) out of the MCP server at a URL: the tokens are revoked if their issuer supports that ([RFC
+    /// 7009](https://www.rfc-editor.org/rfc/rfc7009)), and deleted from the [`store`](Self::store). If there are none, nothing is
+    /// done.
     ///
-    /// Close the sessions that use them before: they keep an access token until it ends or the server refuses it. They do not
-    /// refresh it any more.
+    /// Close the sessions that use the tokens before: sessions keep an access token until it expires or the server refuses it. They
+    /// do not refresh it any more.
     ///
     /// ```no_run
     /// # async fn run(login: oxmcp::http::Login) -> oxmcp::Result<()> {
@@ -86,8 +86,8 @@ impl Login {
     /// ```
     ///
     /// # Errors
-    /// If the store fails, or if the tokens could not be revoked. In the second case they are deleted all the same, and the error
-    /// says so: whoever has a copy can use it until it ends.
+    /// If the store fails, or if the tokens could not be revoked. In the second case they are deleted nevertheless, and the error
+    /// says so: a copy of them can be used until it expires.
     ///
     /// # Cancel safety
     /// If the future is dropped, the tokens may be revoked and still be stored: log out again.
@@ -99,7 +99,7 @@ impl Login {
             if key.resource != server.as_str() {
                 continue;
             }
-            // A refresh would bring other tokens meanwhile.
+            // Without the lock, a refresh could bring other tokens meanwhile.
             let _lock = self.store.lock_boxed(&key).await?;
             let revoked = match self.stored(&key).await? {
                 Some(credentials) => revoke(&fetch, &credentials).await,
@@ -119,7 +119,7 @@ impl Login {
         Err(Error::failed_login(message, error))
     }
 
-    /// What the store has for an MCP server: a login if there is one, else a client that was registered.
+    /// The stored credentials for an MCP server: a login if there is one, otherwise a client that was registered.
     pub(super) async fn find(&self, server: &str) -> Result<Option<Credentials>> {
         let mut found = None;
         for key in self.store.keys_boxed(&self.user).await? {
@@ -133,12 +133,12 @@ impl Login {
         Ok(found)
     }
 
-    /// What the store has under a key.
+    /// The stored credentials under a key.
     pub(super) async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
         let text = self.store.load_boxed(key).await?;
         let credentials = text.and_then(|text| match Credentials::from_json(&text) {
             Ok(credentials) => Some(credentials),
-            // Nobody could log in again if they were in the way.
+            // Credentials that cannot be read are left out, because they would prevent another login.
             Err(error) => {
                 tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
                 None
@@ -146,14 +146,14 @@ impl Login {
         });
         Ok(credentials.map(|mut it| {
             it.client = it.client.map(|client| self.with_key(client));
-            // A login that is to be bound to a key does not use what was got without one.
+            // A login that must be bound to a key does not use tokens that were obtained without one.
             let is_bound = |it: &Tokens| it.token_type == TokenType::DPoP;
             it.tokens = it.tokens.filter(|it| !self.uses_dpop || is_bound(it));
             it
         }))
     }
 
-    /// The client with what is never stored: a client that has a key is configured.
+    /// The client with its key, which is never stored: a client that has a key is a configured one.
     pub(super) fn with_key(&self, client: Client) -> Client {
         let mut own = self.clients.iter().chain(&self.document);
         let own = own.find(|own| own.id() == client.id());
@@ -161,7 +161,7 @@ impl Login {
     }
 }
 
-/// The URL of an MCP server, as credentials for it are stored.
+/// The URL of an MCP server, in the form under which credentials for it are stored.
 pub(super) fn server_url(text: &str) -> Result<Url> {
     let url = Url::parse(text).ok();
     let url = url.filter(|it| matches!(it.scheme(), "http" | "https"));
@@ -169,7 +169,7 @@ pub(super) fn server_url(text: &str) -> Result<Url> {
         Error::misuse("the URL of the MCP server must begin with https:// or http://")
     })?;
     url.set_fragment(None);
-    // Neither fails for a URL with a host.
+    // Neither call fails for a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Ok(url)

@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `retry` | the pauses between attempts |
-//! | `resumption` | streams that broke off, and the stream by GET |
+//! | `resumption` | resumption of streams that broke off, and the stream by GET |
 //! | `session_recovery` | another session in place of one that the server has lost |
 //! | `redirect` | redirects |
 

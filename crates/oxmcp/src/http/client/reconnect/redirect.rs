@@ -11,13 +11,13 @@ use crate::{
 /// How many redirects are followed in a row.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 
-/// The URL to which a response redirects. `None` where it does not.
+/// The URL to which a response redirects. `None` if it does not redirect.
 ///
-/// It is followed within an origin, and from `http` to `https` on one host. A request, with the
-/// credentials in it, is meant for that server alone.
+/// A redirect is followed within an origin, and from `http` to `https` on one host. A request, with the credentials in it, is meant
+/// only for that server.
 ///
 /// # Errors
-/// Where it must not be followed.
+/// If the redirect must not be followed.
 pub(crate) fn redirect_target<B>(
     from: &Url,
     method: &Method,

@@ -32,16 +32,16 @@ use crate::{
 /// The response to a GET.
 enum GetOutcome {
     Stream(HttpBody),
-    /// It may work later.
+    /// The stream may open later.
     Retry(Error),
-    /// It is not offered.
+    /// The server does not offer the stream.
     Refused(Error),
     /// The server does not know the session.
     SessionLost(Error),
 }
 
 impl Exchanges {
-    /// Resumes the response to a request, until the answer is there.
+    /// Resumes the response to a request, until the answer is received.
     pub(crate) async fn resume(
         &self,
         stream: &mut EventStream<'_>,
@@ -82,8 +82,8 @@ impl Exchanges {
         Err(Error::network(text).into())
     }
 
-    /// Opens the stream of messages that belong to no request, and keeps it open for as long as the session lasts. `responded`
-    /// learns when the server has responded for the first time.
+    /// Opens the stream of messages that belong to no request, and keeps it open for as long as the session lasts. `responded` is
+    /// dropped when the server has responded for the first time.
     pub(crate) fn open_standalone_stream(
         self: &Arc<Self>,
         generation: u64,
@@ -107,7 +107,7 @@ impl Exchanges {
         }
     }
 
-    /// Returns whether the session is lost.
+    /// Keeps the standalone stream open. Returns whether the session is lost.
     async fn keep_standalone_stream(
         &self,
         generation: u64,
@@ -140,7 +140,7 @@ impl Exchanges {
                     }
                 }
                 GetOutcome::Retry(error) => error,
-                // A server without such a stream may also say that there is no such page.
+                // A server without such a stream may also answer with 404, as for a lost session.
                 GetOutcome::SessionLost(_) => return Ok(was_open),
                 GetOutcome::Refused(error) => {
                     tracing::debug!(error = %Logged(&error), "the server says nothing beside its answers");

@@ -2,17 +2,17 @@
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, time::Duration};
 
-/// The shortest pause, whatever a server says: one that asks for none must not make this side spin.
+/// The shortest pause, even if a server asks for none, so that this side does not spin.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest pause that a server can ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
-/// A stream that was open for so long counts as a success, with events or without: many a proxy ends a silent one.
+/// A stream that was open for this long counts as a success, with or without events, because many proxies end silent streams.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
-/// How an [`Endpoint`](crate::http::Endpoint) goes on when a stream breaks off or a server cannot be reached for a while: after
-/// pauses that grow, each cut short by chance, and not for ever.
+/// The policy by which an [`Endpoint`](crate::http::Endpoint) reconnects when a stream breaks off or a server cannot be reached for
+/// a while: after pauses that grow, each shortened at random, and a limited number of times.
 ///
-/// A server that says how long to wait (`retry`) is not asked before.
+/// If a server says how long to wait (`retry`), no attempt is made earlier, for up to an hour.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,21 +39,21 @@ impl Default for Reconnect {
 }
 
 impl Reconnect {
-    /// How often it is tried without getting any further. Default: 5. With 0 nothing is taken up again.
+    /// Sets the maximum number of attempts without progress. Default: 5. With 0 nothing is resumed or retried.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// The first pause; each is half as long again as the one before. Default: 1 s.
+    /// Sets the first pause; each is half as long again as the one before. Default: 1 s.
     #[must_use]
     pub fn first_pause(mut self, pause: Duration) -> Self {
         self.first = pause;
         self
     }
 
-    /// The longest pause. Default: 30 s.
+    /// Sets the longest pause. Default: 30 s.
     #[must_use]
     pub fn longest_pause(mut self, pause: Duration) -> Self {
         self.longest = pause;
@@ -76,7 +76,7 @@ impl Attempts {
         }
     }
 
-    /// There was progress: earlier attempts do not count.
+    /// Notes that there was progress: earlier attempts do not count.
     pub(crate) fn progressed(&mut self) {
         self.made = 0;
     }

@@ -29,14 +29,14 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Exchanges {
     /// Opens another session in place of the one of this generation, which the server does not know any more. The first exchange
-    /// to find out does it, and the others wait.
+    /// that notices the loss opens the session, and the others wait.
     ///
     /// # Errors
-    /// Where it does not work now. Where it can never work the connection ends.
+    /// If the recovery fails now. If it can never succeed, the connection ends.
     pub(crate) async fn recover_session(self: &Arc<Self>, generation: u64) -> Result<()> {
         let exchanges = Arc::clone(self);
         let (done, outcome) = oneshot::channel();
-        // It goes on when the exchange is cancelled: otherwise the server would keep a session that is not used.
+        // The recovery continues when the exchange is cancelled: otherwise the server would keep a session that is not used.
         self.spawner.spawn(async move {
             let _one_at_a_time = exchanges.recovering.lock().await;
             if !done.is_closed() {
@@ -100,7 +100,7 @@ impl Exchanges {
         }
         let generation = session.generation;
         self.state.lock().session = session;
-        // Requests do not wait for it: they go to the new session meanwhile.
+        // Requests do not wait for the stream: they go to the new session meanwhile.
         self.open_standalone_stream(generation, oneshot::channel().0);
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Exchanges {
         });
     }
 
-    /// Makes a request, and returns its answer, which has a result.
+    /// Makes a request, and returns its answer, which is a result.
     async fn ask(self: &Arc<Self>, request: &OutgoingMessage, session: &Session) -> Result<Answer> {
         let response = in_time(self.send(request, session)).await?;
         if !response.status().is_success() {
@@ -147,7 +147,7 @@ impl Exchanges {
     }
 }
 
-/// Whether no later attempt can succeed either. A server that is being restarted refuses, too, and many do so in JSON-RPC.
+/// Whether no later attempt can succeed either. A server that is being restarted refuses, too, and often with a JSON-RPC error.
 fn is_final(error: &Error) -> bool {
     let is_passing = matches!(error.http_status(), Some(408 | 425 | 429 | 500..))
         || error.code() == ErrorCode::INTERNAL_ERROR;

@@ -1,4 +1,4 @@
-//! The guard of addresses: where an MCP server or an issuer has named a URL, it must not lead into the network of this machine.
+//! The guard of addresses: a URL that an MCP server or an issuer has named must not lead into the network of this machine.
 
 use std::{
     future::Future,
@@ -18,8 +18,8 @@ use url::{Host, Url};
 
 use crate::error::{Error, Result};
 
-/// Which addresses may be connected to: public ones, those of the kind that all of the MCP server's own are of, and any of trusted
-/// hosts.
+/// The addresses that may be connected to: public ones, those of the kind that all of the MCP server's own addresses have, and any
+/// of trusted hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressGuard(Arc<Guarded>);
 
@@ -27,7 +27,7 @@ pub(crate) struct AddressGuard(Arc<Guarded>);
 struct Guarded {
     /// The host of the MCP server.
     server: String,
-    /// The kind of its addresses, as it was when it was asked for first: an answer of another time proves nothing.
+    /// The kind of the server's addresses, as it was when they were first resolved: an answer at another time proves nothing.
     own: OnceCell<Kind>,
     trusted: Vec<String>,
 }
@@ -37,10 +37,10 @@ struct Guarded {
 enum Kind {
     Public,
     Loopback,
-    /// Of a local network.
+    /// Addresses of a local network.
     Private,
     LinkLocal,
-    /// What nothing should be asked at: unspecified, multicast, reserved, and those that hide another address.
+    /// Addresses to which no connection is allowed: unspecified, multicast, reserved, and those that contain another address.
     Other,
 }
 
@@ -56,7 +56,7 @@ impl AddressGuard {
     /// Checks a URL whose host is an address: names are checked when they are resolved.
     ///
     /// # Errors
-    /// Where the address must not be asked.
+    /// If the address must not be connected to.
     pub(crate) async fn check(&self, uri: &Uri) -> Result<()> {
         let host = uri.host().unwrap_or_default();
         match literal(host) {
@@ -67,7 +67,7 @@ impl AddressGuard {
         }
     }
 
-    /// Whether all addresses of a host may be asked.
+    /// Whether all addresses of a host may be connected to.
     async fn may_be_asked(&self, host: &str, addresses: &[IpAddr]) -> bool {
         let kinds = || addresses.iter().map(|it| Kind::of(*it));
         if kinds().all(|kind| kind == Kind::Public) || self.0.trusted.contains(&normal(host)) {
@@ -77,8 +77,8 @@ impl AddressGuard {
         kinds().all(|kind| kind.may_be_asked(own))
     }
 
-    /// The kind of the MCP server's addresses. A name counts as private only where all of its addresses are, and as loopback only
-    /// by its spelling: whoever owns a name says where it leads.
+    /// The kind of the MCP server's addresses. A name counts as private only if all of its addresses are private, and as loopback
+    /// only by its spelling, because the owner of a name decides where it leads.
     async fn own_kind(&self) -> Kind {
         let server = &self.0.server;
         if let Some(address) = literal(server) {
@@ -91,11 +91,11 @@ impl AddressGuard {
             let addresses = lookup_host((server.as_str(), 0)).await?;
             Ok::<_, io::Error>(Kind::of_name(addresses.map(|it| it.ip())))
         });
-        // A name that only a proxy knows proves nothing.
+        // A name that only a proxy can resolve proves nothing.
         resolved.await.copied().unwrap_or(Kind::Public)
     }
 
-    /// The addresses of a name, all of which may be asked.
+    /// The addresses of a name, if all of them may be connected to.
     async fn resolve(self, name: String) -> io::Result<Vec<SocketAddr>> {
         let found: Vec<_> = lookup_host((name.as_str(), 0)).await?.collect();
         let addresses: Vec<_> = found.iter().map(SocketAddr::ip).collect();
@@ -110,7 +110,7 @@ impl AddressGuard {
     }
 }
 
-/// A host as it is compared.
+/// A host in the form in which hosts are compared.
 fn normal(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
@@ -123,7 +123,7 @@ fn refused(host: &str, address: IpAddr) -> String {
 }
 
 fn literal(host: &str) -> Option<IpAddr> {
-    // Written in any of the ways that an address can be written.
+    // Accepts every notation of an address.
     match Host::parse(host) {
         Ok(Host::Ipv4(address)) => Some(address.into()),
         Ok(Host::Ipv6(address)) => Some(address.into()),
@@ -136,7 +136,7 @@ fn is_local_name(host: &str) -> bool {
 }
 
 impl Kind {
-    /// Whether addresses of this kind may be asked, where the MCP server's own are of that kind.
+    /// Whether addresses of this kind may be connected to, if the MCP server's own addresses are of the kind `own`.
     fn may_be_asked(self, own: Self) -> bool {
         self == Self::Public || (self != Self::Other && self == own)
     }
@@ -161,7 +161,7 @@ impl Kind {
         let [a, b, c, _] = address.octets();
         match (a, b, c) {
             (127, ..) => Self::Loopback,
-            // The last are those of providers, behind their translators.
+            // The last range is that of providers, for carrier-grade NAT.
             (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => Self::Private,
             (169, 254, _) => Self::LinkLocal,
             (0 | 224.., ..)
@@ -179,13 +179,13 @@ impl Kind {
             return Self::Loopback;
         }
         if let Some(mapped) = address.to_ipv4_mapped() {
-            // The system connects to it as to the other.
+            // The system connects to such an address as to the IPv4 address.
             return Self::of_v4(mapped);
         }
         match address.segments() {
             [0xfc00..=0xfdff, ..] => Self::Private,
             [0xfe80..=0xfebf, ..] => Self::LinkLocal,
-            // Global addresses, without those of documentation, Teredo and 6to4.
+            // Addresses for documentation, Teredo and 6to4. The other global addresses are public.
             [0x2001, 0 | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => Self::Other,
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Other,
@@ -193,7 +193,7 @@ impl Kind {
     }
 }
 
-/// Resolves names for a connector, and refuses those that lead where a guard lets nobody pass. The connection goes to the
+/// A resolver for a connector, which refuses names with addresses that the guard does not allow. The connection goes to the
 /// addresses that were checked.
 #[derive(Clone, Debug)]
 pub(crate) struct GuardedResolver(AddressGuard);
@@ -327,7 +327,7 @@ mod tests {
 
     #[tokio::test]
     async fn attack_9_whoever_owns_a_name_cannot_open_this_network_by_it() {
-        // Resolved to addresses of several kinds, to loopback, or at another time to others.
+        // Names that resolve to addresses of several kinds, to loopback, or to others at another time.
         for (own, host, expected) in [
             (Kind::Private, "10.0.0.1", true),
             (Kind::Private, "127.0.0.1", false),

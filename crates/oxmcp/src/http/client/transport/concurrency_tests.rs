@@ -1,4 +1,4 @@
-//! Requests to servers of HTTP/2 that take few at once, or refuse them.
+//! Requests to servers of HTTP/2 that accept few at once, or refuse them.
 
 use std::{
     convert::Infallible,
@@ -39,8 +39,8 @@ fn speaking_http2() -> DefaultClient {
     DefaultClient::with_connector(connector)
 }
 
-/// A server that answers as many calls as were answered themselves, and takes `streams` requests at once on each of
-/// `connections`.
+/// A server that answers one `/call` for each `/answer` that it has received, and accepts `streams` requests at once on each of at
+/// most `connections` connections.
 async fn server(streams: u32, connections: usize) -> (DefaultClient, Uri, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/", listener.local_addr().unwrap());
@@ -111,7 +111,7 @@ const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
 const GO_AWAY: u8 = 7;
 
-/// Makes the frame that answers a stream.
+/// A function that makes the frame in answer to a stream.
 type Answer<'a> = &'a dyn Fn(u32) -> Vec<u8>;
 
 /// A frame of HTTP/2.
@@ -143,7 +143,7 @@ async fn next(socket: &mut TcpStream, kind: u8) -> Option<u32> {
     }
 }
 
-/// Answers each request with 204, but the second one with this frame of its stream, and may say nothing after that.
+/// Answers each request with 204, but the second one with the frame of `second`. Nothing follows that frame if `is_last`.
 async fn serve(mut socket: TcpStream, second: Answer<'_>, is_last: bool) {
     begin(&mut socket, &[]).await;
     let mut requests = 0;
@@ -151,7 +151,7 @@ async fn serve(mut socket: TcpStream, second: Answer<'_>, is_last: bool) {
         requests += 1;
         let answer = match requests {
             2 => second(stream),
-            // It ends the headers and the stream.
+            // The flags end the headers and the stream.
             _ => frame(HEADERS, 5, stream, &[0x89]),
         };
         let _ = socket.write_all(&answer).await;
@@ -197,7 +197,7 @@ async fn a_connection_that_refuses_a_request_is_not_used_at_once() {
     assert_eq!(timeout(DEADLINE, both).await.unwrap(), (2, 1));
 }
 
-/// Asks twice, and returns what becomes of the second request.
+/// Makes two requests, and returns the outcome of the second one.
 async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::error::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -226,7 +226,7 @@ fn reset(reason: u32) -> impl Fn(u32) -> Vec<u8> {
     move |stream| frame(RESET, 0, stream, &reason.to_be_bytes())
 }
 
-/// Says that the last that was served was the request that comes so many before.
+/// A GOAWAY frame that names, as the last request that was served, the one that came `before` requests earlier.
 fn go_away(reason: u32, before: u32) -> impl Fn(u32) -> Vec<u8> {
     move |stream| {
         let last = stream - 2 * before;
@@ -271,7 +271,7 @@ async fn only_unserved_requests_are_sent_again() {
 
 #[tokio::test]
 async fn a_queued_request_fails_when_the_connection_ends() {
-    /// One request at once.
+    /// Settings that allow one request at once.
     const ONE: [u8; 6] = [0, 3, 0, 0, 0, 1];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -307,7 +307,7 @@ async fn a_queued_request_fails_when_the_connection_ends() {
 
 #[tokio::test]
 async fn a_request_with_an_unsent_body_can_be_cancelled() {
-    /// No window for bodies.
+    /// Settings without a window for bodies.
     const CLOSED: [u8; 6] = [0, 4, 0, 0, 0, 0];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

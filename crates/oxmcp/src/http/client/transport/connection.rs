@@ -27,18 +27,18 @@ use crate::{
     session::{handler::traits::with_causes, task::spawn},
 };
 
-/// The idle time-out of a connection whose server announces none. Many a server closes one after five seconds; a request
-/// that crosses that on its way is lost, and may or may not have been served. A connection that is closed already is noticed,
-/// so that servers with a shorter time-out do no other harm.
+/// The idle time-out of a connection whose server announces none. Many servers close a connection after five seconds; a request
+/// that is sent at that moment is lost, and may or may not have been served. A connection that is closed already is noticed, so
+/// servers with a shorter time-out do no other harm.
 pub(crate) const DEFAULT_IDLE: Duration = Duration::from_secs(4);
-/// The longest idle time-out: where the server announces a longer one, and over HTTP/2, where a server says that it closes.
+/// The longest idle time-out: if the server announces a longer one, and over HTTP/2, where a server announces that it closes.
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(50);
-/// How long an error waits for the reason for which the connection ended.
+/// How long the message of an error waits for the reason for which the connection ended.
 const CLOSING: Duration = Duration::from_secs(1);
 /// The first bytes of a TLS alert, with which TLS servers answer plain HTTP: its type, and the number of the version's family.
 /// See [the record layer](https://www.rfc-editor.org/rfc/rfc8446#section-5.1).
 const TLS_ALERT: [u8; 2] = [21, 3];
-/// The end of an error after which a request may or may not have been served.
+/// The end of the message of an error after which a request may or may not have been served.
 const UNKNOWN: &str =
     ", and nobody knows what of the request was done: call again where that can do no harm";
 
@@ -67,14 +67,14 @@ struct Http1 {
 struct Http2 {
     sender: http2::SendRequest<Full<Bytes>>,
     limits: Arc<StreamLimits>,
-    /// The stream of the request that the handle is for.
+    /// The stream of the handle's request.
     permit: Option<StreamPermit>,
 }
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
-    /// The error that the server named.
+    /// The HTTP/2 error that the server named.
     reason: Option<h2::Reason>,
     /// Whether a TLS alert was received.
     has_tls: bool,
@@ -102,7 +102,7 @@ impl Connection {
         &self.destination
     }
 
-    /// How long it may lie idle in the pool.
+    /// How long the connection may stay idle in the pool.
     pub(crate) fn idle_timeout(&self) -> Duration {
         match &self.sender {
             Sender::Http1(http1) => http1.idle.unwrap_or(DEFAULT_IDLE),
@@ -114,7 +114,7 @@ impl Connection {
         matches!(self.sender, Sender::Http2(_))
     }
 
-    /// Another handle to a connection of HTTP/2. `None` where it is closed, and over HTTP/1.1.
+    /// Another handle to a connection of HTTP/2. `None` if the connection is closed, and over HTTP/1.1.
     pub(crate) fn share(&self) -> Option<Self> {
         match &self.sender {
             Sender::Http2(http2) if !http2.sender.is_closed() => Some(Self {
@@ -131,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// Whether a request would be sent at once. One more stream than the server takes would queue behind the others, and those
-    /// may wait for it: for the answer to a question.
+    /// Whether a request would be sent at once. A stream beyond the server's limit would queue behind the others, which may wait
+    /// for it: for example for the answer to a question of the server.
     pub(crate) fn has_free_stream(&self) -> bool {
         match &self.sender {
             Sender::Http1(_) => true,
@@ -163,7 +163,7 @@ impl Connection {
     /// Sends a request, and waits for the head of the response.
     ///
     /// # Errors
-    /// With the request in it, where nothing of it was sent.
+    /// With the request in it, if nothing of the request was sent.
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Sent {
         match &mut self.sender {
             Sender::Http1(http1) => http1.send(request, &self.host).await,
@@ -171,11 +171,11 @@ impl Connection {
         }
     }
 
-    /// The reason for which a request got no response, in words.
+    /// The reason for which a request got no response, as text.
     pub(crate) async fn explain(&mut self, error: &hyper::Error) -> String {
         match &self.sender {
             Sender::Http1(http1) => {
-                // Many a server with TLS closes the connection without an alert.
+                // Many servers with TLS close the connection without an alert.
                 let is_mute = http1.idle.is_none() && error.is_incomplete_message();
                 let is_mute = is_mute && !self.destination.has_tls();
                 let has_tls = error.is_parse() && self.closed().await.has_tls;
@@ -199,7 +199,7 @@ impl Connection {
         let (what, reason) = match Reset::of(error) {
             Some(reset) => ("gave the request up", reset.reason()),
             None if broke_off => ("closed the connection", self.closed().await.reason),
-            // It waited in hyper's queue, and hyper does not say whether it left that.
+            // The request waited in hyper's queue, and hyper does not tell whether it left the queue.
             None if error.is_user() => return format!("the connection ended{UNKNOWN}"),
             None => ("", None),
         };
@@ -213,7 +213,7 @@ impl Connection {
         }
     }
 
-    /// Waits, not for long, until the connection is closed.
+    /// Waits until the connection is closed, for a short time at most.
     async fn closed(&mut self) -> Closed {
         let closed = timeout(CLOSING, self.closed.wait_for(Option::is_some)).await;
         let closed = closed.ok().and_then(|it| it.ok().and_then(|it| *it));
@@ -241,7 +241,7 @@ impl Http1 {
 
     async fn send(&mut self, mut request: Request<Full<Bytes>>, host: &HeaderValue) -> Sent {
         let headers = request.headers_mut();
-        // An entry would make room for one more.
+        // The entry API would make room for one more header.
         if !headers.contains_key(HOST) {
             headers.insert(HOST, host.clone());
         }
@@ -257,7 +257,7 @@ impl Http1 {
             }
         }
         let sent = self.sender.try_send_request(request).await;
-        // Servers announce the same each time.
+        // Servers announce the same time-out each time.
         if self.idle.is_none()
             && let Ok(response) = &sent
         {
@@ -269,7 +269,7 @@ impl Http1 {
 
 impl Http2 {
     async fn open(socket: Socket, closed: watch::Sender<Option<Closed>>) -> Result<Self> {
-        // Until the server announces its limit: further requests could be refused, or queue behind each other.
+        // One stream, until the server announces its limit: further requests could be refused, or queue behind each other.
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         let opened = http2.initial_max_send_streams(1).handshake(socket.io).await;
         let (sender, connection) = opened.map_err(|error| unreachable(&error))?;
@@ -289,7 +289,7 @@ impl Http2 {
     }
 
     async fn send(&mut self, mut request: Request<Full<Bytes>>, host: &HeaderValue) -> Sent {
-        // The URL has it, and some servers refuse to be told twice.
+        // The URL contains the host, and some servers refuse requests that name it twice.
         let headers = request.headers_mut();
         if headers.get(HOST) == Some(host) {
             headers.remove(HOST);
@@ -319,7 +319,7 @@ async fn drive_http1(
     }));
 }
 
-/// The idle time-out by the header `Keep-Alive`: a second less than the server's, since a request takes a while to arrive.
+/// The idle time-out by the header `Keep-Alive`: a second less than the server's, because a request takes a while to arrive.
 fn announced_idle(headers: &HeaderMap) -> Duration {
     let header = headers.get("keep-alive").and_then(|it| it.to_str().ok());
     let mut params = header.unwrap_or_default().split(',');

@@ -24,10 +24,11 @@ use crate::{
     },
 };
 
-/// How long connecting may take, proxies and TLS included: long enough for a lost packet or two, and for a server that wakes up.
+/// How long connecting may take, including proxies and TLS: long enough for a lost packet or two, and for a server that is started
+/// on demand.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// When a silent connection is probed, and how often before it is closed: a stream of events may be silent for hours, and a
-/// dead one should be resumed.
+/// When a silent connection is probed, and the number of probes before it is closed: a stream of events may be silent for hours,
+/// and a dead one should be resumed.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 
@@ -37,7 +38,7 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     tcp: HttpConnector,
-    /// Connects to checked addresses alone.
+    /// The connector that connects only to checked addresses.
     #[cfg(feature = "auth")]
     guarded: Option<HttpConnector<GuardedResolver>>,
     roots: TlsRoots,
@@ -62,7 +63,7 @@ impl Connector {
         }
     }
 
-    /// The same, which connects directly to addresses alone that a guard lets pass.
+    /// The same connector, whose direct connections go only to addresses that a guard allows.
     #[cfg(feature = "auth")]
     pub(crate) fn guarded(mut self, guard: AddressGuard) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(GuardedResolver::new(guard));
@@ -100,7 +101,7 @@ impl Connector {
         connected.map_err(|error| {
             let text = explain(&*error);
             if error.is::<Unresolved>() {
-                // The proxy has nothing to do with it.
+                // The proxy did not cause the error.
                 return text.into();
             }
             let host = proxy.uri().host().unwrap_or_default();
@@ -130,7 +131,7 @@ impl Connector {
     }
 }
 
-/// The port of a proxy: its URL need not name one.
+/// The port of a proxy, which is the default one if its URL names none.
 fn port(proxy: &Intercept) -> u16 {
     let uri = proxy.uri();
     let of_scheme = || match uri.scheme() {
@@ -141,7 +142,7 @@ fn port(proxy: &Intercept) -> u16 {
     uri.port_u16().unwrap_or_else(of_scheme)
 }
 
-/// How every connection of TCP is made.
+/// Sets the options of all TCP connections.
 fn configure<R>(tcp: &mut HttpConnector<R>) {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -152,7 +153,7 @@ fn configure<R>(tcp: &mut HttpConnector<R>) {
     tcp.set_tcp_user_timeout(Some(2 * KEEPALIVE));
 }
 
-/// Connects through a connector, and speaks TLS where the URL wants it: only then is `tls` awaited, which reads certificates.
+/// Connects through a connector, and speaks TLS if the URL requires it: only then is `tls` awaited, which reads certificates.
 async fn connect<C>(
     mut connector: C,
     tls: impl Future<Output = Result<Arc<ClientConfig>>>,
@@ -176,11 +177,11 @@ pub(crate) struct Socket {
     pub(crate) io: BoxIo,
     /// Whether the server has chosen HTTP/2.
     pub(crate) is_http2: bool,
-    /// The proxy that forwards the requests, where there is no tunnel through it.
+    /// The proxy that forwards the requests, if there is no tunnel through it.
     pub(crate) forward_proxy: Option<ForwardProxy>,
 }
 
-/// A proxy that reads the requests, which name the whole URL.
+/// A proxy that reads the requests, which contain the whole URL.
 pub(crate) struct ForwardProxy {
     pub(crate) credentials: Option<HeaderValue>,
 }

@@ -1,4 +1,4 @@
-//! Default HTTP client, on hyper: it takes connections out of the pool, and repeats what a server has not served.
+//! Default HTTP client, on hyper: it takes connections out of the pool, and retries requests that a server has not served.
 
 use std::{
     fmt,
@@ -33,14 +33,14 @@ use crate::{
     },
 };
 
-/// The header `User-Agent`.
+/// The value of the header `User-Agent`.
 const USER_AGENT_NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
 /// How often a request that was not served is sent again: as often as the pool can hold connections that are closed already.
 const MAX_RETRIES: usize = MAX_IDLE_CONNECTIONS;
 
-/// The [`HttpClient`] of an [`Endpoint`](crate::http::Endpoint) that is given no other: with the certificates and the proxies of the
-/// system, a pool of connections, and HTTP/2 where the server speaks it. It is public to be wrapped.
+/// The default [`HttpClient`] of an [`Endpoint`](crate::http::Endpoint): with the certificates and the proxies of the system, a
+/// pool of connections, and HTTP/2 if the server supports it. It is public so that it can be wrapped.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -70,7 +70,7 @@ pub struct DefaultClient {
     opening: Mutex<Option<FailedAttempt>>,
 }
 
-/// When and why no connection could be opened.
+/// The time and the reason of a failure to open a connection.
 struct FailedAttempt {
     at: Instant,
     why: String,
@@ -83,7 +83,7 @@ impl DefaultClient {
         Self::with_connector(Connector::new(TlsRoots::System, Matcher::from_system()))
     }
 
-    /// The same, which connects to addresses alone that a guard lets pass.
+    /// The same client, which connects only to addresses that a guard allows.
     #[cfg(feature = "auth")]
     pub(crate) fn guarded(guard: AddressGuard) -> Self {
         let connector = Connector::new(TlsRoots::System, Matcher::from_system());
@@ -99,7 +99,7 @@ impl DefaultClient {
         }
     }
 
-    /// Adds the headers that it would add to each request to this server. Those of the user stay.
+    /// Adds the headers that this client adds to each request to a server. Headers of the user stay.
     pub(crate) fn add_headers(headers: &mut HeaderMap, uri: &Uri) -> Result<()> {
         let name = HeaderValue::from_static(USER_AGENT_NAME);
         headers.entry(USER_AGENT).or_insert(name);
@@ -119,17 +119,17 @@ impl DefaultClient {
         }
     }
 
-    /// One more connection of HTTP/2, since the others have no free stream. A request does not wait for one: some responses
-    /// come only after further requests.
+    /// Opens one more connection of HTTP/2, because the others have no free stream. A request does not wait for a free stream: some
+    /// responses come only after further requests.
     async fn open_another(&self, uri: &Uri) -> Result<Checkout> {
         let since = Instant::now();
-        // One at a time: the next connection has streams for many.
+        // Only one connection is opened at a time, because it has streams for many requests.
         let mut failed = self.opening.lock().await;
         if let Some(connection) = self.pool.take(uri) {
             return Ok(Checkout::pooled(connection));
         }
         let (at, error) = match failed.take() {
-            // Another attempt would have failed, too.
+            // Another attempt would fail, too.
             Some(FailedAttempt { at, why }) if at >= since => (at, Error::unreachable(why)),
             _ => match self.connect(uri).await {
                 Ok(checkout) => return Ok(checkout),
@@ -138,7 +138,7 @@ impl DefaultClient {
         };
         let why = error.message().to_owned();
         *failed = Some(FailedAttempt { at, why });
-        // Where the server takes no further connection, requests do wait.
+        // If the server accepts no further connection, requests do wait.
         self.pool.take_any(uri).map(Checkout::pooled).ok_or(error)
     }
 
@@ -179,13 +179,13 @@ impl Checkout {
         }
     }
 
-    /// Sends a request. Gives it back where another connection may serve it.
+    /// Sends a request. Returns the request if another connection may serve it.
     async fn send(
         mut self,
         request: Request<Full<Bytes>>,
         pool: &Arc<Pool>,
     ) -> Result<Result<Response<HttpBody>, Request<Full<Bytes>>>> {
-        // Only HTTP/2 tells that a request which was sent was not served.
+        // Only HTTP/2 reports that a request that was sent was not served.
         let copy = self.connection.is_http2().then(|| request.clone());
         let mut failed = match self.connection.send(request).await {
             Ok(response) => {
@@ -201,7 +201,7 @@ impl Checkout {
         let why = Box::pin(self.connection.explain(failed.error()));
         match unserved {
             Some(request) if !self.is_new => Ok(Err(request)),
-            // The server closed it at once, or refused the first request.
+            // The server closed the connection at once, or refused its first request.
             Some(_) => Err(Error::unreachable(why.await)),
             None => Err(Error::network(why.await)),
         }
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Asks a server whose answer has this header in it. Returns the client, which keeps the connection, and to where.
+    /// Makes a request to a server whose answer contains this header. Returns the client, which keeps the connection, and the URL.
     async fn answered(header: &str) -> (DefaultClient, Uri) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());

@@ -7,7 +7,7 @@ use http::{
 
 use crate::error::{Error, Result};
 
-/// The server of a URL, by which the pool tells connections apart.
+/// The server of a URL, by which the pool distinguishes connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     scheme: Scheme,
@@ -31,7 +31,7 @@ impl Destination {
         self.scheme == Scheme::HTTPS
     }
 
-    /// The header `Host` of requests to it.
+    /// The header `Host` of requests to the server.
     pub(crate) fn host_header(&self) -> Result<HeaderValue> {
         let default = default_port(&self.scheme);
         let port = self.authority.port_u16().filter(|port| *port != default);
@@ -41,7 +41,7 @@ impl Destination {
     }
 }
 
-/// The port of URLs that name none.
+/// The port of URLs that name no port.
 pub(crate) fn default_port(scheme: &Scheme) -> u16 {
     if *scheme == Scheme::HTTPS { 443 } else { 80 }
 }

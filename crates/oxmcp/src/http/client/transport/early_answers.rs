@@ -1,4 +1,4 @@
-//! A socket that lets an answer be read which comes while the request is still being written.
+//! A socket from which an answer can be read while the request is still being written.
 
 use std::{
     io::{self, IoSlice},
@@ -10,19 +10,19 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 
 use crate::http::client::transport::connector::BoxIo;
 
-/// So much is read at once after writing has failed: what refuses a request is short.
+/// How many bytes are read at once after writing has failed: the refusal of a request is short.
 const LAST_READ: usize = 4 << 10;
 
-/// A socket that holds back the failure to write until reading has ended.
+/// A socket that holds back a write error until reading has ended.
 ///
-/// A server that refuses a body answers, and may close the connection before it has read the whole body: then writing fails, and
-/// the answer that says why is there to be read. See [RFC 9112, 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
+/// A server that refuses a body answers, and may close the connection before it has read the whole body: then writing fails, but
+/// the answer with the reason can still be read. See [RFC 9112, 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
 pub(crate) struct EarlyAnswers {
     io: BoxIo,
-    /// Why writing has failed.
+    /// The error of the write that failed.
     failed: Option<io::Error>,
     reading_ended: bool,
-    /// The task that waits to learn of the failure.
+    /// The task that waits for the write error.
     writer: Option<Waker>,
 }
 
@@ -36,7 +36,7 @@ impl EarlyAnswers {
         }
     }
 
-    /// Writes, unless that has failed: then the failure is told once reading has ended.
+    /// Writes, unless writing has failed: then the error is returned once reading has ended.
     fn unless_failed<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl Read for EarlyAnswers {
         if self.failed.is_none() {
             return Pin::new(&mut self.io).poll_read(cx, buffer);
         }
-        // Only a buffer of one's own shows whether anything was read.
+        // Only a separate buffer shows whether anything was read.
         let mut bytes = [0; LAST_READ];
         let room = buffer.remaining().min(LAST_READ);
         let mut own = ReadBuf::new(bytes.get_mut(..room).unwrap_or_default());
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that takes little, answers, and is gone.
+    /// A server that reads little, answers, and disconnects.
     #[derive(Default)]
     struct Gone {
         written: usize,
@@ -192,7 +192,7 @@ mod tests {
     async fn an_answer_is_read_though_writing_has_failed() {
         let answer = b"HTTP/1.1 413 Content Too Large\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(status(answer).await.unwrap(), 413);
-        // Without one the failure is told, and nothing waits for ever.
+        // Without an answer the write error is returned, and nothing waits for ever.
         assert!(status(b"").await.is_err());
     }
 }

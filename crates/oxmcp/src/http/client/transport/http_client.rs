@@ -9,11 +9,11 @@ use http::{Request, Response};
 
 use crate::error::Result;
 
-/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to bring one of your own, with its proxies and
-/// certificates, or to wrap one and add a header to each request.
+/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to use a client of your own, with its proxies and
+/// certificates, or to wrap a client and add a header to each request.
 ///
-/// It must neither follow redirects nor retry: the endpoint does both, and knows what may be sent to whom. It should not
-/// bound the time of a whole answer either, since some of them are streams that stay open for hours.
+/// It must neither follow redirects nor retry: the endpoint does both, and knows which requests may be sent to which server. It
+/// should not limit the time of a whole response either, because some responses are streams that stay open for hours.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -31,22 +31,22 @@ use crate::error::Result;
 /// }
 /// ```
 pub trait HttpClient: Send + Sync + 'static {
-    /// Sends a request, whose URI is a whole URL, and waits for the head of its answer. Whatever its status is, it is no
-    /// error.
+    /// Sends a request, whose URI is a whole URL, and waits for the head of its response. A response is never an error, whatever
+    /// its status is.
     ///
     /// # Errors
-    /// [`Error::unreachable`](crate::Error::unreachable) where nothing was sent,
-    /// [`Error::network`](crate::Error::network) where something may have been.
+    /// [`Error::unreachable`](crate::Error::unreachable) if nothing was sent, [`Error::network`](crate::Error::network) if
+    /// something may have been sent.
     ///
     /// # Cancel safety
-    /// Dropping the future, or the body of the answer, gives the request up.
+    /// Dropping the future, or the body of the response, cancels the request.
     fn send(
         &self,
         request: Request<Bytes>,
     ) -> impl Future<Output = Result<Response<HttpBody>>> + Send;
 
-    /// On whose behalf it sends: see [`Transport::authorization`](crate::transport::traits::Transport::authorization). `None`, the
-    /// default, where it is not known.
+    /// The identity on whose behalf requests are sent: see
+    /// [`Transport::authorization`](crate::transport::traits::Transport::authorization). `None`, the default, if it is not known.
     fn authorization(&self) -> Option<String> {
         None
     }
@@ -65,11 +65,11 @@ impl<C: HttpClient> HttpClient for Arc<C> {
     }
 }
 
-/// The body of an HTTP answer: chunks of bytes, as they come.
+/// The body of an HTTP response: chunks of bytes, as they arrive.
 pub struct HttpBody(Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>);
 
 impl HttpBody {
-    /// A body that comes in chunks.
+    /// Creates a body from a stream of chunks.
     pub fn new(chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
         Self(Box::pin(chunks))
     }

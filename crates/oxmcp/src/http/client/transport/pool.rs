@@ -1,8 +1,8 @@
 //! The pool of idle connections.
 //!
-//! It is our own, and not that of `hyper_util::client::legacy`, so that a request never queues behind a waiting one: a call may
-//! be answered only after the answer to a question, which is a request, too. That client shares one connection of HTTP/2
-//! whatever its limit of streams is.
+//! It replaces the pool of `hyper_util::client::legacy`, so that a request never queues behind a waiting one: a call may be
+//! answered only after the client has answered a question of the server, and that answer is a request, too. The client of
+//! hyper-util shares one connection of HTTP/2 whatever its limit of streams is.
 
 use std::{
     sync::{Arc, Weak},
@@ -20,13 +20,13 @@ use crate::{http::client::transport::connection::Connection, session::task::spaw
 /// How many connections are kept: more than most clients have calls in flight.
 pub(crate) const MAX_IDLE_CONNECTIONS: usize = 64;
 
-/// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they were idle too long.
+/// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they have been idle for too long.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The one that was used last stands last.
+    /// The connections, of which the last was used last.
     connections: Vec<PooledConnection>,
     sweeper: Option<Sweeper>,
 }
@@ -43,7 +43,7 @@ struct Sweeper {
 }
 
 impl Pool {
-    /// The connection to the server of a URL that was used last and has a free stream.
+    /// Takes the connection to the server of a URL that has a free stream and was used last.
     pub(crate) fn take(self: &Arc<Self>, uri: &Uri) -> Option<Connection> {
         self.take_if(uri, Connection::has_free_stream)
     }
@@ -82,7 +82,7 @@ impl Pool {
         } else if connection.is_ready() {
             self.put(connection);
         } else {
-            // Its task is about to read the end, or to send the rest of the request.
+            // The connection's task is about to read the end, or to send the rest of the request.
             let pool = Arc::downgrade(self);
             spawn(async move {
                 if connection.ready().await
@@ -116,7 +116,7 @@ impl Pool {
         }
     }
 
-    /// Closes the connections that were idle for too long. Returns when the next one will have been.
+    /// Closes the connections that were idle for too long. Returns when the next one is to be closed.
     fn sweep(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.0.lock();
@@ -177,7 +177,7 @@ mod tests {
         url.parse().unwrap()
     }
 
-    /// A connection to a server that says where it was asked, and takes so many requests at once.
+    /// A connection to a server that answers with the path of the request, and accepts `most` requests at once.
     async fn http2(most: u32) -> Connection {
         let (near, far) = duplex(1 << 16);
         let service = service_fn(|request: Request<Incoming>| async move {
@@ -189,7 +189,7 @@ mod tests {
         tokio::spawn(server.serve_connection(TokioIo::new(far), service));
         let socket = Socket::http2(TokioIo::new(near));
         let mut connection = Connection::open(socket, &uri(URL)).await.unwrap();
-        // With the first answer comes how many it takes.
+        // The server's limit arrives with the first answer.
         ask(&mut connection, "/").await;
         connection
     }

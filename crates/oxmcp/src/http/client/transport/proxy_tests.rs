@@ -1,4 +1,4 @@
-//! Requests through proxies, and to servers that do not speak what the URL says.
+//! Requests through proxies, and to servers that do not speak the scheme of the URL.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -27,7 +27,7 @@ pub(crate) async fn head(socket: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// Sends a request to `url` by a proxy that answers with `status`; returns what the proxy was sent.
+/// Sends a request to `url` by a proxy that answers with `status`; returns the head that the proxy has received.
 async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -66,15 +66,15 @@ async fn attack_21_a_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
     assert!(!head.contains("mcp"));
 }
 
-/// Reads as many bytes.
+/// Reads `count` bytes.
 async fn bytes(socket: &mut TcpStream, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     socket.read_exact(&mut bytes).await.unwrap();
     bytes
 }
 
-/// Sends a request by a proxy that speaks SOCKS 5 and wants a password. Returns what it is asked to connect to, and the first byte
-/// that goes there.
+/// Sends a request by a proxy that speaks SOCKS 5 and requires a password. Returns the destination that the proxy is asked to
+/// connect to, and the first byte that is sent there.
 async fn by_socks(scheme: &str, url: &str, reply: u8) -> (Result<Response<HttpBody>>, Vec<u8>, u8) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -155,7 +155,7 @@ async fn errors_of_a_socks_proxy_are_explained() {
     assert!(error.message().contains("socks5://"), "{error}");
 }
 
-/// Asks who says this to whatever comes first. Returns what went wrong.
+/// Makes a request to a server that sends `answer` whatever it receives. Returns the message of the error.
 async fn answered(scheme: &str, answer: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("{scheme}://{}/mcp", listener.local_addr().unwrap());

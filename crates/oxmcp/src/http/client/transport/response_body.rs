@@ -16,8 +16,8 @@ use crate::{
     session::handler::traits::with_causes,
 };
 
-/// The chunks of a response. Dropped before its end, it closes the connection of HTTP/1.1 that it comes on, or the stream of
-/// HTTP/2.
+/// The chunks of a response. If it is dropped before its end, the HTTP/1.1 connection that it arrives on is closed, or its stream
+/// of HTTP/2.
 pub(crate) struct ResponseBody {
     body: Incoming,
     /// `None` after the end.
@@ -32,7 +32,7 @@ impl ResponseBody {
             connection: Some(connection),
             pool: Arc::clone(pool),
         };
-        // An empty body is often not read.
+        // An empty body is often not read, so the connection is released here.
         if response.body.is_end_stream() {
             response.release();
         }

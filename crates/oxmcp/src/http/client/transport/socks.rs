@@ -24,7 +24,7 @@ use crate::http::client::transport::destination::default_port;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The port of proxies whose URL names none.
+/// The port of proxies whose URL names no port.
 pub(crate) const DEFAULT_PORT: u16 = 1080;
 
 /// Whether a proxy speaks SOCKS, in any version.
@@ -36,7 +36,7 @@ pub(crate) fn is_socks(proxy: &Intercept) -> bool {
 /// Connects to the server of a URL through a proxy.
 ///
 /// # Errors
-/// Where the proxy cannot be reached, is one of SOCKS 4, or cannot reach the server.
+/// If the proxy cannot be reached, speaks SOCKS 4, or cannot reach the server.
 pub(crate) async fn connect(
     mut tcp: HttpConnector,
     proxy: &Intercept,
@@ -70,8 +70,8 @@ fn at(authority: &str) -> Result<Uri, http::Error> {
         .build()
 }
 
-/// The host and the port of a server, or its address, where the proxy resolves no names. (`SocksV5::local_dns` would block
-/// the thread.)
+/// The host and the port of a server, or its address, if the proxy does not resolve names. (`SocksV5::local_dns` would block the
+/// thread.)
 async fn address(uri: &Uri, resolves_names: bool) -> Result<String, BoxError> {
     let host = uri.host().unwrap_or_default();
     let scheme = uri.scheme().unwrap_or(&Scheme::HTTP);
@@ -89,7 +89,7 @@ async fn address(uri: &Uri, resolves_names: bool) -> Result<String, BoxError> {
     Err(Box::new(Unresolved { host, why }))
 }
 
-/// The error of a name that this system does not know. The proxy was not asked.
+/// The error for a name that this system cannot resolve. The proxy was not asked.
 #[derive(Debug)]
 pub(crate) struct Unresolved {
     host: String,
@@ -108,7 +108,7 @@ impl fmt::Display for Unresolved {
 
 impl StdError for Unresolved {}
 
-/// A connector that returns a connection that there is already.
+/// A connector that returns an existing connection.
 pub(crate) struct Connected<T>(pub(crate) Option<T>);
 
 impl<T> Service<Uri> for Connected<T> {

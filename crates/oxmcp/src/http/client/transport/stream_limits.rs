@@ -23,23 +23,23 @@ type Connection = http2::Connection<BoxIo, Full<Bytes>, TokioExecutor>;
 
 /// The streams of a connection, counted by all handles to it.
 pub(crate) struct StreamLimits {
-    /// Polled by the task of the connection, and the only one to know the server's limit. `None` once it is closed.
+    /// Polled by the task of the connection. Only the connection knows the server's limit. `None` once it is closed.
     connection: Mutex<Option<Connection>>,
     /// The number of open streams.
     open: AtomicUsize,
-    /// Whether the server has refused a request, and none of the others has ended since.
+    /// Whether the server has refused a request, and no other request has ended since.
     is_refusing: AtomicBool,
 }
 
 /// A stream that counts as open until it is dropped.
 pub(crate) struct StreamPermit(Arc<StreamLimits>);
 
-/// Closes the connection when its task ends, be it with the runtime, so that no request waits for it.
+/// Closes the connection when its task ends, even if it ends with the runtime, so that no request waits for it.
 struct CloseOnDrop(Arc<StreamLimits>);
 
 impl StreamLimits {
-    /// The limits of a connection, and the future that drives it. It ends with the connection, and returns the error that the
-    /// server named.
+    /// The limits of a connection, and the future that drives it. The future ends with the connection, and returns the error that
+    /// the server named.
     pub(crate) fn drive(
         connection: Connection,
     ) -> (Arc<Self>, impl Future<Output = Option<Reason>>) {
@@ -53,21 +53,21 @@ impl StreamLimits {
         (limits, driving)
     }
 
-    /// Whether the server takes another request now, as far as is known.
+    /// Whether the server accepts another request now, as far as is known.
     pub(crate) fn has_free_stream(&self) -> bool {
         let is_refusing = self.is_refusing.load(Ordering::Relaxed);
         !is_refusing && self.open.load(Ordering::Relaxed) < self.max()
     }
 
-    /// Notes that the server has refused a request.
+    /// Records that the server has refused a request.
     pub(crate) fn refuse(&self) {
         self.is_refusing.store(true, Ordering::Relaxed);
     }
 
-    /// How many streams the server takes at once.
+    /// The number of streams that the server accepts at once.
     fn max(&self) -> usize {
         let connection = self.connection.lock();
-        // Sending on a closed one is an error that says so.
+        // Sending on a closed connection returns an error that says so.
         connection
             .as_ref()
             .map_or(usize::MAX, Connection::current_max_send_streams)
@@ -120,15 +120,15 @@ impl<'a> Reset<'a> {
         self.0.reason()
     }
 
-    /// Whether the request was not served, and may be sent again: the server has refused it, since there were too many at
-    /// once, or has ended the connection and named an earlier one as the last.
+    /// Whether the request was not served, and may be sent again: the server has refused it because there were too many at once, or
+    /// has ended the connection and named an earlier request as the last.
     /// See [request reliability](https://www.rfc-editor.org/rfc/rfc9113#section-8.7).
     pub(crate) fn is_unserved(&self) -> bool {
         // The streams up to the last one fail with an I/O error when the connection is closed.
         self.0.is_go_away() || self.reason() == Some(Reason::REFUSED_STREAM)
     }
 
-    /// Whether there were too many requests, as far as the server says so.
+    /// Whether the server reports that there were too many requests.
     pub(crate) fn is_over_limit(&self) -> bool {
         matches!(
             self.reason(),

@@ -14,27 +14,27 @@ use crate::{
     session::handler::traits::with_causes,
 };
 
-/// The advice where a certificate has an authority that the system does not trust.
+/// The advice if the system does not trust the authority that issued a certificate.
 const OWN_AUTHORITY: &str = "nobody whom this system trusts has issued the certificate: let the system trust the \
     authority that did; where the system keeps certificates in files, as Linux does, the variable SSL_CERT_FILE can name another one";
 
-/// The advice where no cryptography is there.
+/// The advice if there is no cryptography provider.
 const NO_PROVIDER: &str = "there is no cryptography for TLS: enable the feature `ring` or `aws-lc-rs` of oxmcp, or install a \
     provider of rustls by `CryptoProvider::install_default`";
 
-/// The advice where a server shows the certificate of an authority, as many that were made by hand are.
+/// The advice if a server shows the certificate of an authority, as many that were made by hand are.
 const AUTHORITY_AS_SERVER: &str = "the server shows a certificate that is an authority's (basicConstraints CA:TRUE), and so cannot be \
     a server's: give it one with CA:FALSE, as `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` makes one";
 
-/// The advice where the server does not speak TLS.
+/// The advice if the server does not speak TLS.
 const NO_TLS: &str =
     "what answers there does not speak TLS: begin its URL with http:// if that is right";
 
 /// The trusted certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum TlsRoots {
-    /// Those of the system, read when the first connection needs them, once in a process: that takes milliseconds, and many
-    /// a client never needs them.
+    /// The certificates of the system. They are read when the first connection needs them, once in a process: that takes
+    /// milliseconds, and many clients never need them.
     System,
     #[cfg(test)]
     These(TlsConfigs),
@@ -46,9 +46,9 @@ pub(crate) enum TlsRoots {
 /// The configurations of TLS.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsConfigs {
-    /// Offers HTTP/2.
+    /// The configuration for servers, which offers HTTP/2.
     servers: Arc<ClientConfig>,
-    /// Proxies speak HTTP/1.1.
+    /// The configuration for proxies, which speak HTTP/1.1.
     proxies: Arc<ClientConfig>,
 }
 
@@ -58,7 +58,7 @@ impl TlsRoots {
     /// The configuration for servers.
     ///
     /// # Errors
-    /// Where the certificates of the system cannot be read. It is tried again the next time.
+    /// If the certificates of the system cannot be read. The next call tries again.
     pub(crate) async fn servers(&self) -> Result<Arc<ClientConfig>> {
         Ok(self.tls().await?.servers)
     }
@@ -66,7 +66,7 @@ impl TlsRoots {
     /// The configuration for proxies.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`servers`](Self::servers).
     pub(crate) async fn proxies(&self) -> Result<Arc<ClientConfig>> {
         Ok(self.tls().await?.proxies)
     }
@@ -119,7 +119,7 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error
     ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
 }
 
-/// The provider of the features, where the program has installed none.
+/// The provider of the enabled features, if the program has installed none.
 fn built_in() -> Option<Arc<CryptoProvider>> {
     #[cfg(feature = "aws-lc-rs")]
     return Some(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
@@ -129,7 +129,7 @@ fn built_in() -> Option<Arc<CryptoProvider>> {
     None
 }
 
-/// The reason for which a connection failed, in words, with advice.
+/// The reason for which a connection failed, as text with advice.
 pub(crate) fn explain(error: &(dyn StdError + 'static)) -> String {
     let text = with_causes(error);
     let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
@@ -141,14 +141,14 @@ pub(crate) fn explain(error: &(dyn StdError + 'static)) -> String {
     }
 }
 
-/// The TLS error among the causes of an error.
+/// The TLS error among an error and its sources.
 fn tls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<rustls::Error>() {
             return Some(error);
         }
-        // The error inside an I/O error is no source of it, but the source of that one is.
+        // The source of an I/O error is not the error inside it, but the source of that error.
         let within = error
             .downcast_ref::<io::Error>()
             .and_then(|error| error.get_ref());
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     impl TlsRoots {
-        /// None at all.
+        /// No certificates at all.
         pub(crate) fn none() -> Self {
             let config = builder().unwrap();
             Self::These(TlsConfigs::new(

@@ -1,4 +1,4 @@
-//! An HTTP client that adds a token to each request, which may be another one each time.
+//! An HTTP client that adds a token to each request, which may change each time.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// What gives the token for the next request.
+/// The source of the token for each request.
 pub(crate) type TokenSource = Arc<dyn Fn() -> BoxFuture<Result<String>> + Send + Sync>;
 
-/// A client, with a token for each of its requests.
+/// A client that adds a token to each of its requests.
 pub(crate) struct WithToken {
     client: Arc<dyn DynHttpClient>,
     token: TokenSource,

@@ -1,4 +1,4 @@
-//! Accept loop of an address: it bounds the connections, and ends them gracefully.
+//! Accept loop of an address, which limits the number of connections and shuts them down gracefully.
 
 use std::{
     convert::Infallible,
@@ -28,17 +28,17 @@ use crate::{
     session::task::{after, reached, spawn},
 };
 
-/// How long nothing is accepted after a failure, unless a connection ends before: mostly file descriptors are missing, and trying
-/// again at once would take all of a processor.
+/// The pause of the accept loop after a failure, unless a connection ends earlier: mostly the process has no file descriptors left,
+/// and retrying at once would keep a CPU core busy.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-/// How long connections have at least to send what is left, where ending what they carried took all of the time.
+/// The minimum time in which connections may send their pending data, if shutting down the service has taken all of the drain time.
 const MIN_FLUSH: Duration = Duration::from_secs(1);
 
 /// A source of connections.
 pub(super) trait Listener: Send + 'static {
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// Cancel safe.
+    /// Accepts the next connection. Cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Io>> + Send;
 }
 
@@ -47,16 +47,16 @@ impl Listener for TcpListener {
 
     async fn accept(&mut self) -> io::Result<TcpStream> {
         let (stream, _) = Self::accept(self).await?;
-        // Else small writes wait for the peer's acknowledgement of earlier ones, which peers delay by 40 ms.
+        // Otherwise small writes wait for the peer's acknowledgement of earlier ones, which peers delay by 40 ms.
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 }
 
-/// Listens on the first address of these that can be listened on.
+/// Listens on the first of these addresses on which that is possible.
 ///
 /// # Errors
-/// Where there is none. The error names them: two programs of one machine often want the same port.
+/// If there is none. The error names the addresses: two programs on one machine often use the same port.
 pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener> {
     let unresolved = |error: io::Error| {
         let why = match error.kind() {
@@ -81,11 +81,11 @@ pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener>
     })
 }
 
-/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, `on_close` runs: it ends what the service does,
-/// while connections are still accepted, since what ends may wait for a message of another. All that is bounded by
-/// [`Limits::drain`].
+/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, `on_close` runs: it shuts down the service while
+/// connections are still accepted, since a request that is ending may wait for a message on another connection. All of this is
+/// bounded by [`Limits::drain`].
 ///
-/// Fails where the listener has no address.
+/// Fails if the listener has no address.
 pub(crate) fn serve<S>(
     listener: TcpListener,
     service: S,
@@ -115,7 +115,7 @@ pub(super) async fn run<L, S>(
     let closing = CancellationToken::new();
     let shared = Shared::new(Timeouts::from(&limits), closing.clone());
     let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
-    // Without any, nothing would ever be served.
+    // With a limit of 0 the endpoint would serve no requests.
     let max_connections = limits.http.max_connections.max(1);
     let deadline = select! {
         biased;
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// Whether only the connection that was to be accepted is broken.
+/// Whether an error concerns only the connection that was being accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

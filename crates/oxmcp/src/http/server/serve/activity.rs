@@ -1,6 +1,6 @@
-//! Activity of a connection, from which its deadline follows.
+//! Activity of a connection, from which its deadline is computed.
 //!
-//! The I/O and the service of a connection note what happens, and its task asks for the deadline.
+//! The I/O and the service of a connection record events here, and the task of the connection asks for the deadline.
 
 use std::{
     fmt,
@@ -14,17 +14,17 @@ use tokio::time::{Instant, Sleep};
 
 use crate::{limits::Limits, session::task::after, sync::Mutex};
 
-/// The shortest time between two looks at a connection whose requests are being answered.
+/// The minimum interval between two checks of a connection with requests in flight.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a connection may wait for its client.
+/// The time-outs for which a connection waits for its client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
-    /// For the head of a request.
+    /// The time-out for the head of a request.
     pub(super) head: Duration,
-    /// For the next request.
+    /// The time-out for the next request.
     pub(super) idle: Duration,
-    /// For the client to take anything of what is written.
+    /// The time-out for the client to read any of the written bytes.
     pub(super) stall: Duration,
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// When something began. In the poll that brought it the clock is not read yet: the deadline is asked for after that, once, and most
-/// of what begins over HTTP/1 has ended by then.
+/// The time at which a phase began. The clock is not read in the poll in which the phase begins: the deadline is computed once
+/// after that poll, and most phases over HTTP/1 have ended by then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Since(Option<Instant>);
 
@@ -78,19 +78,19 @@ pub(in crate::http::server) struct Activity(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     is_http2: bool,
-    /// How many requests are being answered.
+    /// The number of requests in flight.
     in_flight: usize,
-    /// When the last answer was written, or the connection was accepted.
+    /// The time at which the last response was written, or the connection was accepted.
     idle_since: Since,
-    /// When a head began that has not come to its end.
+    /// The time at which an incomplete head began.
     head_since: Option<Since>,
-    /// When the client stopped taking what is written.
+    /// The time at which the client stopped reading written bytes.
     blocked_since: Option<Since>,
-    /// Whether the client was given up, since it takes nothing of an answer.
+    /// Whether the client has stalled: it reads nothing of a response.
     has_stalled: bool,
 }
 
-/// A request that is being answered, until this is dropped.
+/// A request in flight, until this is dropped.
 #[derive(Debug)]
 pub(super) struct RequestGuard(Activity);
 
@@ -101,7 +101,7 @@ impl RequestGuard {
 }
 
 impl Activity {
-    /// The activity of a connection that is accepted now. Its first head begins with it.
+    /// The activity of a connection that was just accepted. Its first head begins now.
     pub(in crate::http::server) fn new() -> Self {
         let now = Since::now();
         Self(Arc::new(Mutex::new(State {
@@ -114,17 +114,17 @@ impl Activity {
         })))
     }
 
-    /// The connection is one of HTTP/2, over which bytes go that belong to no request.
+    /// Records that the connection uses HTTP/2, over which bytes are transferred that belong to no request.
     pub(super) fn is_http2(&self) {
         self.0.lock().is_http2 = true;
     }
 
-    /// The idle time begins anew.
+    /// Restarts the idle time.
     pub(super) fn restart_idle(&self) {
         self.0.lock().idle_since = Since::now();
     }
 
-    /// Bytes were read: over HTTP/1, between requests, they begin a head.
+    /// Records that bytes were read: over HTTP/1, between requests, they begin a head.
     pub(super) fn note_read(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
@@ -132,8 +132,8 @@ impl Activity {
         }
     }
 
-    /// Bytes were to be written, and `written` says whether the client took any: over HTTP/1, between requests, they are the rest
-    /// of an answer.
+    /// Records that bytes were to be written; `written` says whether the client accepted any. Over HTTP/1, between requests, they
+    /// are the rest of a response.
     pub(super) fn note_write<T>(&self, written: &Poll<T>) {
         let mut state = self.0.lock();
         if written.is_pending() {
@@ -146,8 +146,8 @@ impl Activity {
         }
     }
 
-    /// The client takes nothing of an answer, and is given up: bytes of others may still be written. The connection sees it when
-    /// its timer fires, within a quarter of its idle time.
+    /// Records that the client reads nothing of a response: the connection ends, though bytes of other responses may still be
+    /// written. The connection notices when its timer fires, within a quarter of its idle time.
     pub(in crate::http::server) fn note_stall(&self) {
         self.0.lock().has_stalled = true;
     }
@@ -157,7 +157,7 @@ impl Activity {
         self.0.lock().has_stalled
     }
 
-    /// The head of a request has come.
+    /// Records that the head of a request is complete.
     pub(super) fn begin_request(&self) -> RequestGuard {
         let mut state = self.0.lock();
         state.in_flight += 1;
@@ -165,8 +165,8 @@ impl Activity {
         RequestGuard(self.clone())
     }
 
-    /// Waits until a time-out is exceeded. `timer` is armed for the deadline, and moved only where that comes sooner or the timer
-    /// has fired: most calls end before, and cost no timer.
+    /// Waits until a time-out is exceeded. `timer` is set to the deadline, and moved only if the deadline is earlier or the timer
+    /// has fired: most calls end before that, and need no change of the timer.
     pub(super) fn poll_exceeded(
         &self,
         timeouts: &Timeouts,
@@ -183,7 +183,7 @@ impl Activity {
                 Some((deadline, _)) if has_fired || deadline < timer.deadline() => {
                     timer.as_mut().reset(deadline);
                 }
-                // A request is being answered, and over HTTP/2 its end need not wake the task.
+                // A request is in flight, and over HTTP/2 its end need not wake the task.
                 None if has_fired => {
                     let pause = (timeouts.idle / 4).max(SHORTEST_PAUSE);
                     timer.as_mut().reset(after(Instant::now(), pause));
@@ -196,7 +196,7 @@ impl Activity {
 }
 
 impl State {
-    /// The deadline of what is waited for. `None` while a request is being answered, which may take as long as it likes.
+    /// The deadline of the current phase. `None` while a request is in flight, whose duration is not limited.
     fn due(&mut self, timeouts: &Timeouts) -> Option<(Instant, Exceeded)> {
         if self.has_stalled {
             return Some((self.idle_since.instant(), Exceeded::Stall));
@@ -221,7 +221,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.in_flight -= 1;
-        // Over HTTP/2 another task may end it, and no look at the deadline follows.
+        // Over HTTP/2 the guard may be dropped by another task, after which the deadline is not computed.
         state.idle_since = if state.is_http2 {
             Since::now()
         } else {

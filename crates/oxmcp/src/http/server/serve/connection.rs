@@ -1,7 +1,8 @@
 //! Connection over HTTP/1 or HTTP/2: one task, from the first byte to the end, which enforces all deadlines.
 //!
-//! hyper's own connections are driven directly, by the trait [`GracefulConnection`]. `GracefulShutdown` of hyper-util would keep
-//! them to itself, and an idle one over HTTP/2 could then not send GOAWAY, nor would it know of one that has not said its version.
+//! The connections of hyper are driven directly, through the trait [`GracefulConnection`]. `GracefulShutdown` of hyper-util would
+//! take ownership of them: an idle HTTP/2 connection could then not send GOAWAY, and connections whose HTTP version is unknown
+//! would not be included.
 
 use std::{
     convert::Infallible,
@@ -38,12 +39,12 @@ use super::{
 };
 use crate::http::server::response::ResponseBody;
 
-/// How much is read ahead at most, which is also the longest head of a request: several times what proxies let through.
+/// The size of the read buffer, which is also the maximum length of a request's head: several times the limit of proxies.
 const READ_AHEAD: usize = 64 << 10;
-/// The same over HTTP/2, so that a head that is served over one version is over the other.
+/// The same limit over HTTP/2, so that a head that is accepted over one version is accepted over the other.
 const MAX_HEADERS: u32 = 64 << 10;
-/// How often clients over HTTP/2 are pinged, and how long they have to answer. Over HTTP/1 a dead client shows when something is
-/// written.
+/// The interval of pings to clients over HTTP/2, and the time-out of their answers. Over HTTP/1 a dead client is detected when data
+/// is written.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -68,13 +69,13 @@ where
 {
 }
 
-/// What all connections of an address have in common.
+/// The settings that all connections of an address share.
 #[derive(Debug)]
 pub(super) struct Shared {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     timeouts: Timeouts,
-    /// Cancelled once connections are to end when their requests are answered.
+    /// Cancelled when connections must end after their requests in flight.
     closing: CancellationToken,
 }
 
@@ -83,7 +84,7 @@ impl Shared {
         let mut http1 = http1::Builder::new();
         http1
             .max_buf_size(READ_AHEAD)
-            // A client that closes its side is gone: its request is dropped, which cancels what is done for it.
+            // A client that closes its side has disconnected: its request is dropped, which cancels the handler.
             .half_close(false);
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
@@ -100,7 +101,8 @@ impl Shared {
     }
 }
 
-/// Serves the requests of a connection until it ends. There may be thousands of idle ones, and all that this needs stays in memory.
+/// Serves the requests of a connection until it ends. There may be thousands of idle connections, each of which keeps this future
+/// in memory.
 pub(super) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
 where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -128,15 +130,15 @@ where
         }
         Version::Http2 => {
             activity.is_http2();
-            // In a box, since it is larger, and there may be thousands of connections over HTTP/1.
+            // Boxed, since it is larger, and there may be thousands of connections over HTTP/1.
             let mut connection = Box::pin(shared.http2.serve_connection(io, service));
             drive(connection.as_mut(), &activity, &shared).await;
         }
     }
 }
 
-/// Drives a connection to its end. One that is idle for too long shuts down gracefully; one that exceeds another time-out is
-/// dropped.
+/// Drives a connection to its end. A connection that is idle for too long shuts down gracefully; one that exceeds another time-out
+/// is dropped.
 async fn drive<C>(mut connection: Pin<&mut C>, activity: &Activity, shared: &Shared)
 where
     C: GracefulConnection<Error: Display>,
@@ -158,7 +160,7 @@ where
                 if exceeded != Exceeded::Idle || shuts_down {
                     return;
                 }
-                // A request may be on its way, and has as long again.
+                // A request may be on its way, and gets the same time again.
                 activity.restart_idle();
             }
         }
@@ -167,7 +169,7 @@ where
     }
 }
 
-/// A service that notes its requests in the activity of their connection.
+/// A service that records its requests in the activity of their connection.
 #[derive(Clone, Debug)]
 struct TrackedService<S> {
     service: S,
@@ -187,7 +189,7 @@ impl<S: HttpService> hyper::service::Service<Request<Incoming>> for TrackedServi
     }
 }
 
-/// The answer to a request, whose guard goes into its body.
+/// The response to a request, whose guard moves into the response body.
 struct TrackedFuture<F> {
     future: F,
     guard: Option<RequestGuard>,
@@ -209,7 +211,7 @@ where
     }
 }
 
-/// The body of an answer, which is in flight until this is dropped.
+/// The body of a response, whose request is in flight until this is dropped.
 struct TrackedBody {
     body: ResponseBody,
     _guard: Option<RequestGuard>,

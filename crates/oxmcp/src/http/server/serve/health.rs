@@ -1,4 +1,4 @@
-//! Health checks of an endpoint, as services to mount: whether the process answers, and whether requests should be sent to it.
+//! Health checks of an endpoint, as services to mount: whether the process answers, and whether requests should be routed to it.
 
 use std::{
     convert::Infallible,
@@ -29,13 +29,13 @@ use crate::{
     tasks::store::AnyTaskStore,
 };
 
-/// How often stores are asked at most whether they are there, however often the check is asked.
+/// The minimum interval between probes of the stores, however often the check is requested.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// The ids, the stream and the topic of probes, which nothing else has.
+/// The ids, the stream and the topic of probes, which are used for nothing else.
 const PROBE: &str = "probe";
 
 /// A health check of an endpoint: made by [`StreamableHttp::liveness`](crate::http::StreamableHttp::liveness) and
-/// [`readiness`](crate::http::StreamableHttp::readiness). It is a [`tower_service::Service`] that answers every request, whatever its
+/// [`readiness`](crate::http::StreamableHttp::readiness). It is a [`tower_service::Service`] that answers every request, with any
 /// path, method and `Host`, with 200 or 503 and a body in JSON.
 ///
 /// ```
@@ -51,7 +51,7 @@ const PROBE: &str = "probe";
 #[derive(Clone)]
 pub struct HealthCheck(Option<Readiness>);
 
-/// What decides whether an endpoint is ready.
+/// The state and the settings that decide whether an endpoint is ready.
 #[derive(Clone)]
 pub(in crate::http::server) struct Readiness {
     pub(in crate::http::server) state: Arc<HealthState>,
@@ -68,14 +68,14 @@ pub(in crate::http::server) struct Stores {
     pub(in crate::http::server) tasks: Option<ProbedTasks>,
 }
 
-/// A store of tasks. How it is only its probes say: those who use it have more patience.
+/// A store of tasks. Only probes determine its health, because users of the store wait longer for it.
 #[derive(Clone)]
 pub(in crate::http::server) struct ProbedTasks {
     store: Arc<dyn AnyTaskStore>,
     breaker: Arc<Breaker>,
 }
 
-/// What the checks of an endpoint share.
+/// The state that the checks of an endpoint share.
 #[derive(Debug)]
 pub(in crate::http::server) struct HealthState {
     is_draining: AtomicBool,
@@ -94,7 +94,7 @@ impl Default for HealthState {
 }
 
 impl HealthState {
-    /// A store of tasks, of which it is known how it was before.
+    /// A store of tasks with the health that its probes have found so far.
     pub(in crate::http::server) fn probed_tasks(
         &self,
         store: Arc<dyn AnyTaskStore>,
@@ -103,12 +103,12 @@ impl HealthState {
         ProbedTasks { store, breaker }
     }
 
-    /// Nothing more should be sent here.
+    /// Records that no more requests should be routed here.
     pub(in crate::http::server) fn set_draining(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
-    /// Whether stores are to be asked now.
+    /// Whether stores must be probed now.
     fn is_due(&self) -> bool {
         let now = Instant::now();
         let mut probed = self.probed.lock();
@@ -121,7 +121,7 @@ impl HealthState {
 }
 
 impl Stores {
-    /// How each of them was when it was asked last.
+    /// The health of each store at its last use.
     fn health(&self) -> impl Iterator<Item = (&'static str, StoreHealth)> {
         let sessions = self.sessions.as_ref().map(|it| ("sessions", it.health()));
         let events = self.events.as_ref().map(|it| ("events", it.health()));
@@ -135,7 +135,7 @@ impl Stores {
         self.health().any(|(_, it)| it == health)
     }
 
-    /// Asks all of them, each within its patience. What they answer they know themselves.
+    /// Probes all stores, each within its time-out. The stores record the results themselves.
     async fn probe(self) {
         let sessions = self.sessions.as_ref().map(|it| it.load(PROBE).map(drop));
         let events = self.events.as_ref();
@@ -155,7 +155,7 @@ impl Stores {
 }
 
 impl HealthCheck {
-    /// The check that the process answers.
+    /// The check whether the process answers.
     pub(in crate::http::server) fn of_liveness() -> Self {
         Self(None)
     }
@@ -176,7 +176,7 @@ impl Readiness {
     async fn respond(self) -> Response<ResponseBody> {
         if self.state.is_due() {
             let probe = spawn(self.stores.clone().probe());
-            // Before the first answer nothing is known; later nobody waits for a store that hangs.
+            // Before the first result the health is unknown; later checks do not wait for a store that hangs.
             if self.stores.any_is(StoreHealth::Unknown) {
                 let _ = probe.await;
             }

@@ -1,7 +1,7 @@
-//! Preface of a connection: the first bytes, which tell HTTP/2 from HTTP/1.
+//! Preface of a connection: the first bytes, which distinguish HTTP/2 from HTTP/1.
 //!
-//! hyper-util's `auto` connections find that out, too, but keep 8 KiB for it for as long as the connection lasts, which is more than
-//! half of what an idle session costs.
+//! The `auto` connections of hyper-util detect the version, too, but keep 8 KiB for it for as long as the connection lasts, which
+//! is more than half of the memory of an idle session.
 
 use std::{
     io::{self, IoSlice},
@@ -25,10 +25,10 @@ pub(super) enum Version {
     Http2,
 }
 
-/// The I/O of a connection whose first bytes were read already. It notes what happens in the [`Activity`].
+/// The I/O of a connection whose first bytes were read already. It records reads and writes in the [`Activity`].
 pub(super) struct PrefacedIo<I> {
     first: Vec<u8>,
-    /// How many of them hyper has taken.
+    /// The number of these bytes that hyper has taken.
     taken: usize,
     io: I,
     activity: Activity,
@@ -57,7 +57,7 @@ pub(super) async fn read<I: AsyncRead + Unpin>(
     Ok((version, io))
 }
 
-/// The version of HTTP of a client whose first bytes are these; `None` while they can be of both.
+/// The HTTP version of a client with these first bytes; `None` while both versions are possible.
 fn version(first: &[u8]) -> Option<Version> {
     if first.starts_with(PREFACE) {
         Some(Version::Http2)

@@ -1,4 +1,4 @@
-//! Handle of an address that is served.
+//! Handle of an address that is being served.
 
 use std::{
     future::{Future, IntoFuture},
@@ -11,11 +11,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::debug::opaque_debug;
 
-/// How much longer than [`Limits::drain`](crate::Limits::drain) closing may take: handlers are cancelled then, and have their
-/// grace.
+/// The time that closing may take in addition to [`Limits::drain`](crate::Limits::drain): handlers are cancelled after the drain
+/// time, and then have their grace period.
 pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
-/// An address that is served, until this is closed or dropped.
+/// An address that is being served, until this handle is closed or dropped.
 ///
 /// Await it to serve for as long as the process lives, or until another task calls [`close`](Self::close).
 #[must_use = "what is served ends when this is dropped: await it"]
@@ -26,7 +26,7 @@ pub struct Serving {
     _close_on_drop: DropGuard,
 }
 
-/// The other side of a [`Serving`]. Once it is dropped, serving has ended.
+/// The other side of a [`Serving`]. When it is dropped, serving has ended.
 pub(super) struct CloseSignal {
     closing: CancellationToken,
     _ended_on_drop: DropGuard,
@@ -55,23 +55,23 @@ impl Serving {
         (serving, signal)
     }
 
-    /// The address, with the port that was found where any would do.
+    /// The address, with the actual port if it was 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it: what runs may finish within [`Limits::drain`](crate::Limits::drain), then its connections are dropped.
-    /// Returns when nothing is left. It may be called again, and by several at once.
+    /// Stops serving: running requests may finish within [`Limits::drain`](crate::Limits::drain), then the connections are dropped.
+    /// Returns when all of them have ended. It may be called repeatedly and concurrently.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// If the future is dropped, closing goes on.
     pub async fn close(&self) {
         self.closing.cancel();
         self.wait().await;
     }
 
-    /// Waits until it has ended, however it ends.
+    /// Waits until serving has ended, for any reason.
     ///
     /// # Cancel safety
     /// Cancel safe.

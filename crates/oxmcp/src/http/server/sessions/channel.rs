@@ -1,6 +1,6 @@
-//! Channel from one task to another: short, and without memory while it is empty.
+//! Short channel between two tasks that holds no memory while it is empty.
 //!
-//! tokio's allocates 32 slots with its first item; here most streams are silent, and there may be thousands.
+//! The channel of tokio allocates 32 slots with its first item; here most streams are silent, and there may be thousands.
 
 use std::{
     collections::VecDeque,
@@ -41,7 +41,7 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-/// The end where items are added. Once it is dropped no more will come.
+/// The end where items are added. When it is dropped, the channel is closed.
 pub(super) struct Sender<T>(Arc<Shared<T>>);
 
 /// The end where items are taken.
@@ -54,27 +54,27 @@ struct Shared<T> {
 
 struct State<T> {
     items: VecDeque<T>,
-    /// How often something was taken: an item, or a part of one.
+    /// The number of times that an item, or a part of an item, was taken.
     taken: u64,
-    /// Whether the first item is the rest of one.
+    /// Whether the first item is the rest of a split item.
     is_split: bool,
-    /// The task that waits to add one, or for the end of the reader: there is no more than one.
+    /// The waiting task of the sender, which waits for room or for the end of the receiver: there is no more than one.
     sender: Option<Waker>,
-    /// The task that waits for one.
+    /// The waiting task of the receiver.
     receiver: Option<Waker>,
-    /// Whether no more will come, or the sender was dropped.
+    /// Whether the channel is closed, or the sender was dropped.
     is_closed: bool,
     /// Whether the receiver was dropped.
     is_abandoned: bool,
-    /// Whether it had taken everything then.
+    /// Whether the receiver had taken all items when it was dropped.
     was_emptied: bool,
-    /// The activity of the connection that carries what is taken.
+    /// The activity of the connection that carries the items.
     activity: Option<Activity>,
 }
 
 impl<T> Sender<T> {
-    /// Adds an item once there is room. Returns false where the receiver was dropped. Cancel safe: dropped before, the item is not
-    /// added. One task at a time may wait.
+    /// Adds an item once there is room. Returns false if the receiver was dropped. Cancel safe: if the future is dropped before
+    /// that, the item is not added. Only one task at a time may wait.
     pub(super) async fn send(&self, item: T) -> bool {
         let mut item = Some(item);
         poll_fn(|cx| {
@@ -93,7 +93,7 @@ impl<T> Sender<T> {
         .await
     }
 
-    /// Puts an item in the place of all that were not taken. Returns false where the receiver was dropped.
+    /// Replaces all items that were not taken by this item. Returns false if the receiver was dropped.
     pub(super) fn put(&self, item: T) -> bool {
         let mut state = self.0.state.lock();
         if state.is_abandoned {
@@ -105,17 +105,17 @@ impl<T> Sender<T> {
         true
     }
 
-    /// The sum of what was not taken.
+    /// The sum of the sizes of the items that were not taken.
     pub(super) fn waiting(&self, size: fn(&T) -> usize) -> usize {
         self.0.state.lock().items.iter().map(size).sum()
     }
 
-    /// How often something was taken: an item, or a part of one.
+    /// The number of times that an item, or a part of an item, was taken.
     pub(super) fn taken(&self) -> u64 {
         self.0.state.lock().taken
     }
 
-    /// Whether everything was taken, also by a receiver that was dropped since.
+    /// Whether all items were taken, even if the receiver was dropped since.
     pub(super) fn is_all_taken(&self) -> bool {
         let state = self.0.state.lock();
         if state.is_abandoned {
@@ -124,7 +124,8 @@ impl<T> Sender<T> {
         state.items.is_empty()
     }
 
-    /// Waits until nothing was taken for so long. It looks no more often than that: it may take twice the time. Cancel safe.
+    /// Waits until the receiver has taken nothing for the duration `stall`. It checks only at that interval, so it may take twice
+    /// the duration. Cancel safe.
     pub(super) async fn stalled(&self, stall: Duration) {
         loop {
             let before = self.taken();
@@ -135,18 +136,18 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Says that no more will come: the receiver learns of the end together with the last item.
+    /// Closes the channel: the receiver is told of the end together with the last item.
     fn close(&self) {
         let mut state = self.0.state.lock();
         state.is_closed = true;
         wake(state, |state| &mut state.receiver);
     }
 
-    /// Waits until nothing is left, or the receiver was dropped. Cancel safe. One task at a time may wait.
+    /// Waits until all items are taken, or the receiver was dropped. Cancel safe. Only one task at a time may wait.
     pub(super) async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
-            // Of a receiver that was dropped nothing is left either.
+            // When a receiver is dropped, no items are left either.
             if state.items.is_empty() {
                 return Poll::Ready(());
             }
@@ -156,13 +157,13 @@ impl<T> Sender<T> {
         .await;
     }
 
-    /// Drops what was not taken.
+    /// Drops the items that were not taken.
     pub(super) fn discard(self) {
         let items = std::mem::take(&mut self.0.state.lock().items);
         drop(items);
     }
 
-    /// Drops what was not taken, and ends the connection that it was for.
+    /// Drops the items that were not taken, and ends the connection that carries them.
     pub(super) fn give_up(self) {
         let activity = self.0.state.lock().activity.take();
         self.discard();
@@ -171,7 +172,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Waits until the receiver was dropped. Cancel safe. One task at a time may wait.
+    /// Waits until the receiver was dropped. Cancel safe. Only one task at a time may wait.
     pub(super) async fn abandoned(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
@@ -186,7 +187,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Takes the next item; `None` once there will be no more.
+    /// Takes the next item; `None` once the channel is closed and empty.
     pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state.lock();
         let item = state.pop();
@@ -201,7 +202,7 @@ impl<T> Receiver<T> {
         Poll::Pending
     }
 
-    /// Takes the next item, if it is there.
+    /// Takes the next item, if there is one.
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.0.state.lock();
         let item = state.pop();
@@ -216,7 +217,7 @@ impl<T> Receiver<T> {
 }
 
 impl Receiver<Bytes> {
-    /// Takes the next bytes, so many as a frame may have; `None` once there will be no more.
+    /// Takes the next bytes, at most as many as fit into a frame; `None` once the channel is closed and empty.
     pub(super) fn poll_frame(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.0.state.lock();
         if let Some(first) = state.items.front_mut()
@@ -237,7 +238,7 @@ impl Receiver<Bytes> {
         self.0.state.lock().is_split
     }
 
-    /// The activity of the connection that carries what is taken.
+    /// Sets the activity of the connection that carries the items.
     pub(super) fn carried_by(&self, activity: &Activity) {
         self.0.state.lock().activity = Some(activity.clone());
     }
@@ -255,7 +256,7 @@ impl<T> State<T> {
     }
 }
 
-/// Wakes a task that waits, without holding the lock.
+/// Wakes a waiting task, without holding the lock.
 fn wake<T>(mut state: MutexGuard<'_, State<T>>, waiter: fn(&mut State<T>) -> &mut Option<Waker>) {
     let waker = waiter(&mut state).take();
     drop(state);
@@ -281,13 +282,13 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// How many bytes a reader has not taken.
+/// The number of bytes that a reader has not taken.
 pub(super) fn unread(reader: &Sender<Bytes>) -> usize {
     reader.waiting(Bytes::len)
 }
 
-/// Ends a stream for its reader, and gives it up where it takes nothing of what is left. Where that is `overdue` it is dropped: other
-/// streams of the connection that carries it may be those of others.
+/// Closes the stream of a reader, and ends the reader's connection if it takes none of the remaining bytes. Once `overdue` is ready
+/// the remaining bytes are only dropped: other streams on the same connection may belong to other sessions.
 pub(super) async fn finish(
     reader: Sender<Bytes>,
     stall: Duration,
@@ -411,7 +412,7 @@ mod tests {
 
     const STALL: Duration = Duration::from_secs(30);
 
-    /// Takes a frame in less than every stall, and returns how many bytes there were.
+    /// Takes a frame more often than once per stall duration, and returns the number of bytes.
     async fn read_slowly(receiver: Receiver<Bytes>) -> usize {
         let mut read = 0;
         while let Some(frame) = poll_fn(|cx| receiver.poll_frame(cx)).await {

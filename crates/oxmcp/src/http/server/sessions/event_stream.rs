@@ -1,4 +1,4 @@
-//! Stream of events of a session: what is sent on it is stored, so that it can be resumed after its connection broke.
+//! Stream of events of a session, which are stored so that the stream can be resumed after its connection broke.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -30,30 +30,30 @@ use crate::{
     store::Replay,
 };
 
-/// How long a reader may take for each part once the session has ended: one that reads nothing must not keep it.
+/// The time that a reader has for each part once the session has ended: one that reads nothing must not keep the session.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// So little may be unread for as long as the stream lasts: an event that is nothing but an id, or a comment.
+/// The number of bytes that may stay unread for as long as the stream lasts: an event with nothing but an id, or a comment.
 const LITTLE: usize = 1 << 10;
 
-/// The beginning of a stream.
+/// The parameters of a new stream.
 pub(super) struct StreamStart {
     pub(super) purpose: Purpose,
-    /// The stream that it goes on with, and the index of the last event there that the client has seen.
+    /// The stream that is resumed, and the index of the last of its events that the client has seen.
     pub(super) resumed: Option<(Arc<str>, u64)>,
     /// Messages that were taken from the outbox already.
     pub(super) taken: Vec<u8>,
-    /// What the outbox said of them.
+    /// The reply of the outbox with these messages.
     pub(super) reply: Option<Reply>,
-    /// Counts it among the streams of the endpoint.
+    /// Counts the stream among those of the endpoint.
     pub(super) counted: Option<TaskTrackerToken>,
-    /// The endpoint, where the session is saved once it ends.
+    /// The endpoint, if the session must be saved when the stream ends.
     pub(super) saves: Option<StreamableHttp>,
-    /// The requests that it answers, where other nodes may come to it.
+    /// The requests that the stream answers, if other nodes may resume it.
     pub(super) requests: Option<Record>,
 }
 
-/// Begins a stream. `None` where there is one already that this would take the place of.
+/// Begins a stream. `None` if the stream exists already and must not be replaced.
 pub(super) fn begin(
     session: &Arc<Session>,
     connection: Arc<Connection>,
@@ -70,12 +70,12 @@ pub(super) fn begin(
             ..start
         },
     )?;
-    // What is there already goes out together with the head of the response.
+    // Messages that are available already are sent together with the head of the response.
     spawn_polled(stream.run(reply));
     Some(body)
 }
 
-/// Sends on a stream that another node writes, or that has ended. `None` where that is the session's standing stream.
+/// Sends a stream that another node writes, or that has ended. `None` if it is a standing stream, and the session has one already.
 pub(super) fn follow(
     session: &Arc<Session>,
     settings: Arc<Settings>,
@@ -87,66 +87,66 @@ pub(super) fn follow(
     Some(body)
 }
 
-/// The task of one stream: it takes from an outbox, stores what it takes, and sends it to the reader of the stream, if there is one.
-/// A client that has lost its connection comes again with the id of the last event that it has seen: the task, or if it has ended
-/// the store, gives it the rest.
+/// The task of one stream: it takes messages from an outbox, stores them, and sends them to the reader of the stream, if there is
+/// one. A client that has lost its connection reconnects with the id of the last event that it has seen: the task sends it the
+/// rest, or the store does if the task has ended.
 struct EventStream {
     name: Arc<str>,
     purpose: Purpose,
     connection: Arc<Connection>,
     settings: Arc<Settings>,
     readers: Readers,
-    /// Whether new readers still come here.
+    /// Whether the stream is registered for new readers.
     is_registered: bool,
-    /// Its reader; none while the client is away.
+    /// The reader of the stream; none while the client is disconnected.
     reader: Option<Sender<Bytes>>,
-    /// The index of the last event that the reader was sent.
+    /// The index of the last event that was sent to the reader.
     sent: u64,
-    /// The index of the last event that the reader has seen, where what follows must be replayed.
+    /// The index of the last event that the reader has seen, if the later ones must be replayed.
     replay_after: Option<u64>,
-    /// Stores what is sent, where there is a store.
+    /// Stores the messages that are sent, if there is a store.
     writer: Option<StreamWriter>,
-    /// What it needs to be the standing stream of a session that other nodes have, too.
+    /// The state of a standing stream whose session other nodes have, too.
     standing: Option<Box<Standing>>,
-    /// Whether the client knows events without data.
+    /// Whether the client accepts events without data.
     has_empty: bool,
-    /// What is stored before all else.
+    /// The record of the answered requests, which is stored before all other events.
     opening: Option<Opening>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
-    /// The endpoint, where the session is saved once all is sent.
+    /// The endpoint, if the session must be saved once all is sent.
     saves: Option<StreamableHttp>,
-    /// In how many silences in a row the reader took nothing of what there was.
+    /// The number of successive silences in which the reader took none of the pending bytes.
     unread_silences: u32,
-    /// How often it had taken something at the last silence.
+    /// The reader's [`Sender::taken`] at the last silence.
     taken: u64,
     session: SessionGuard,
 }
 
-/// The next thing that a stream must deal with.
+/// The next input that a stream must handle.
 enum Input {
     Reply(Reply),
     NewReader(Reader),
-    /// Nothing has happened for a while.
+    /// No other input has come for the keep-alive interval.
     Silence,
     ReaderGone,
-    /// Other nodes may have added something, or taken the stream.
+    /// Other nodes may have added events, or taken the stream.
     Changed,
-    /// The reader has taken all that it was sent.
+    /// The reader has taken everything that was sent to it.
     AllTaken,
     /// Another node has taken the stream.
     Fenced,
 }
 
-/// The state of a stream.
+/// The progress of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Sending,
-    /// All was sent.
+    /// All messages were sent.
     Sent,
-    /// It is not read any more, and nothing else needs it.
+    /// The stream has no reader any more, and nothing else needs it.
     Abandoned,
-    /// Another node has taken it.
+    /// Another node has taken the stream.
     Replaced,
 }
 
@@ -198,9 +198,9 @@ impl EventStream {
         Some((stream, body))
     }
 
-    /// Sends until all is sent, or until a standing stream is not read any more.
+    /// Sends until all messages are sent, or until a standing stream has no reader any more.
     ///
-    /// What happens now and then is in boxes: most streams are silent, and there may be thousands.
+    /// Futures that are rarely needed are boxed: most streams are silent, and there may be thousands.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has its arguments in it twice"
@@ -220,7 +220,7 @@ impl EventStream {
         }
     }
 
-    /// Sends what comes before the first message, and that where it was taken already.
+    /// Sends the events before the first message, and the first message if it was taken already.
     async fn open(&mut self, mut first: Option<Box<Reply>>) -> Progress {
         let is_new = self.replay_after.is_none();
         let mut has_id = false;
@@ -287,7 +287,7 @@ impl EventStream {
         Progress::Sending
     }
 
-    /// Sends a comment where nothing is unread, and gives up a reader that has not taken anything in many silences.
+    /// Sends a comment if all bytes were read, and drops a reader that has taken nothing in many silences.
     async fn keep_alive(&mut self) {
         let reader = self.reader.as_ref();
         let unread = reader.map_or(0, unread);
@@ -307,12 +307,12 @@ impl EventStream {
         }
     }
 
-    /// All was sent.
+    /// Ends the stream after all messages were sent.
     async fn end(&mut self) {
         if let Some(endpoint) = self.saves.take() {
             endpoint.save(&self.session);
         }
-        // A reader that comes before it has left gets the end of the stream here, and one that comes later from the store.
+        // A reader that comes before the stream is unregistered gets the end of the stream here, and a later one from the store.
         loop {
             self.replay().await;
             if self.leave() {
@@ -325,25 +325,25 @@ impl EventStream {
             writer.end().await;
         }
         if self.purpose == Purpose::Standing {
-            // Another node may go on.
+            // Another node may continue the stream.
             self.send_to_reader(COME_BACK_LATER.into()).await;
         }
         self.finish_reader().await;
     }
 
-    /// Another node has taken the stream: the client gets from there what follows.
+    /// Hands the stream over to another node that has taken it: the client gets the following events from that node.
     async fn give_way(&mut self) {
         if self.purpose == Purpose::Standing {
             self.session.streams.remove(&self.name);
             self.is_registered = false;
             return self.end_reader();
         }
-        // What the handler still says nobody hears.
+        // The handler's remaining messages are dropped.
         self.connection.outbox.close();
         self.follow().await;
     }
 
-    /// Sends what another node has stored and stores, until the stream ends.
+    /// Sends the events that another node has stored and goes on storing, until the stream ends.
     async fn follow(&mut self) {
         let Some(place) = self.writer.as_ref().map(|it| it.place().clone()) else {
             return;
@@ -397,8 +397,8 @@ impl EventStream {
         }
     }
 
-    /// Sends what was taken from the outbox, the last of the stream if it `ends`. Returns false where another node has taken the
-    /// stream.
+    /// Sends the messages that were taken from the outbox, the last of the stream if it `ends`. Returns false if another node has
+    /// taken the stream.
     async fn send_taken(&mut self, ends: bool) -> bool {
         let mut taken = std::mem::take(&mut self.buffer);
         if let Some(opening) = self.opening.as_mut().filter(|_| !taken.is_empty()) {
@@ -411,7 +411,7 @@ impl EventStream {
         sent
     }
 
-    /// Stores messages, and sends them. Returns false where another node has taken the stream.
+    /// Stores messages, and sends them. Returns false if another node has taken the stream.
     async fn send_lines(&mut self, lines: &[u8], ends: bool) -> bool {
         let Some(writer) = &mut self.writer else {
             let mut out = Vec::new();
@@ -439,7 +439,7 @@ impl EventStream {
                 self.sent = last;
                 self.send_to_reader(written.events).await;
             }
-            // Others have added something before.
+            // Other nodes have added events before this one.
             Some(_) => {
                 self.replay_after = Some(self.sent);
                 self.replay().await;
@@ -450,15 +450,15 @@ impl EventStream {
         true
     }
 
-    /// Gives the client an id to come back with, before there is anything to send, if the revision of the session has
-    /// that. Without one it would be told that its stream is read, until it shows that its connection broke.
+    /// Sends the client an id to resume from before the first message, if the revision of the session allows that. A client without
+    /// an id could not resume the stream: it would be told that the stream is being read, until its broken connection is noticed.
     async fn send_first_id(&mut self, is_followed: bool) -> bool {
         let Some(writer) = self.writer.as_mut().filter(|_| self.has_empty) else {
             return false;
         };
         if let Some(opening) = &mut self.opening {
             if is_followed {
-                // It is stored with that.
+                // The opening is stored together with the first message.
                 return false;
             }
             let opening = opening.before(b"").unwrap_or_default();
@@ -474,7 +474,7 @@ impl EventStream {
         true
     }
 
-    /// Ends the stream for now: the client comes back for the rest.
+    /// Ends the response for now: the client reconnects for the rest.
     async fn suspend(&mut self, retry: Duration) {
         let Some(writer) = self.writer.as_mut() else {
             return;
@@ -484,15 +484,15 @@ impl EventStream {
             out.retry(index, retry);
             self.sent = index;
             self.send_to_reader(out.finish()).await;
-            // A reader that has just come again comes for the rest.
+            // A reader that has just reconnected stays for the rest.
             if self.replay_after.is_none() {
                 self.end_reader();
             }
         }
     }
 
-    /// Takes the standing stream from the node that has it. What follows after `seen` is replayed, or else what no client has taken.
-    /// Returns false where the store does not answer: then this node sends what is its own.
+    /// Takes the standing stream from the node that has it. The events after `seen` are replayed, or without `seen` those that no
+    /// client has taken. Returns false if the store does not answer: then this node sends only its own messages.
     async fn take_over(&mut self, seen: Option<u64>) -> bool {
         let (Some(standing), Some(writer)) = (&mut self.standing, &mut self.writer) else {
             return false;
@@ -505,7 +505,7 @@ impl EventStream {
         true
     }
 
-    /// Sends what other nodes have added. Returns false where one of them has taken the stream.
+    /// Sends the events that other nodes have added. Returns false if one of them has taken the stream.
     async fn look_for_more(&mut self) -> bool {
         let before = self.sent;
         self.replay_after = Some(before);
@@ -516,17 +516,17 @@ impl EventStream {
         }
     }
 
-    /// Whether other nodes do not know yet that all up to here was sent.
+    /// Whether other nodes have not been told yet that the events up to here were sent.
     fn is_unmarked(&self) -> bool {
         let standing = self.standing.as_ref();
         standing.is_some_and(|it| it.is_unmarked(self.sent))
     }
 
-    /// Lets other nodes know that all was taken. Returns false where one of them has taken the stream.
+    /// Tells other nodes that all events were taken. Returns false if one of them has taken the stream.
     async fn mark(&mut self) -> bool {
         let marked = self.sent;
         let is_held = self.send_lines(&Record::Sent(marked).line(), false).await;
-        // The mark itself needs none, unless others have added something before.
+        // The mark itself needs no mark, unless other nodes have added events before it.
         let marked = if self.sent == marked + 1 {
             self.sent
         } else {
@@ -538,7 +538,7 @@ impl EventStream {
         is_held
     }
 
-    /// Gives it another reader, which has not seen all of it.
+    /// Gives the stream another reader, which has not seen all events.
     fn switch_to(&mut self, reader: Reader) {
         self.end_reader();
         self.reader = Some(reader.sink);
@@ -550,7 +550,7 @@ impl EventStream {
         }
     }
 
-    /// Lets no new reader come here any more, unless one has come already.
+    /// Unregisters the stream, so that no new reader can come, unless one has come already. Returns whether it is unregistered.
     fn leave(&mut self) -> bool {
         if let Some(reader) = self.session.streams.leave(&self.name, &self.readers) {
             self.switch_to(reader);
@@ -560,7 +560,7 @@ impl EventStream {
         true
     }
 
-    /// Gives up its reader.
+    /// Drops the reader of the stream.
     fn drop_reader(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.discard();
@@ -568,7 +568,7 @@ impl EventStream {
         self.replay_after = None;
     }
 
-    /// Ends its reader, which may take what it was sent.
+    /// Ends the reader of the stream, which may take the remaining bytes.
     fn end_reader(&mut self) {
         self.replay_after = None;
         if let Some(reader) = self.reader.take().filter(|reader| unread(reader) > 0) {
@@ -577,7 +577,7 @@ impl EventStream {
         }
     }
 
-    /// Gives a new reader what it has not seen, and one that comes meanwhile what that has not.
+    /// Sends a new reader the events that it has not seen, and does the same for readers that come meanwhile.
     async fn replay(&mut self) {
         while let Some(mut seen) = self.replay_after
             && let Some(writer) = &self.writer
@@ -608,8 +608,8 @@ impl EventStream {
         }
     }
 
-    /// Sends a part of the stream to its reader. A slow one holds up this stream alone; one that comes again does not wait for
-    /// itself: it gets nothing yet, but by [`replay`](Self::replay) all that it has not seen.
+    /// Sends a part of the stream to its reader. A slow reader holds up only this stream. If a new reader comes meanwhile, the part
+    /// is not sent to it: [`replay`](Self::replay) sends it all events that it has not seen.
     async fn send_to_reader(&mut self, out: Vec<u8>) {
         let Some(reader) = self.reader.as_ref().filter(|_| !out.is_empty()) else {
             return;
@@ -631,7 +631,7 @@ impl EventStream {
         }
     }
 
-    /// Gives up a reader that takes nothing.
+    /// Drops a reader that takes nothing, and ends its connection.
     fn give_up(&mut self) {
         tracing::debug!("a client takes nothing of a stream, and is given up");
         if let Some(reader) = self.reader.take() {
@@ -643,7 +643,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        // Once it has left, the name may be that of another.
+        // Once the stream is unregistered, the name may belong to another one.
         if self.is_registered {
             self.session.streams.remove(&self.name);
         }
@@ -653,7 +653,7 @@ impl Drop for EventStream {
     }
 }
 
-/// Waits until another node has taken the stream that is written.
+/// Waits until another node has taken the stream that the writer writes.
 async fn fenced(writer: Option<&StreamWriter>) {
     match writer {
         Some(writer) => writer.fenced().await,
@@ -661,7 +661,7 @@ async fn fenced(writer: Option<&StreamWriter>) {
     }
 }
 
-/// Waits until the reader has taken all that it was sent.
+/// Waits until the reader has taken everything that was sent to it.
 async fn drained(reader: Option<&Sender<Bytes>>) {
     match reader {
         Some(reader) => reader.drained().await,
@@ -669,7 +669,7 @@ async fn drained(reader: Option<&Sender<Bytes>>) {
     }
 }
 
-/// Waits until other nodes may have added something to a standing stream, or taken it.
+/// Waits until other nodes may have added events to a standing stream, or taken it.
 async fn changed(standing: Option<&mut Standing>, writer: Option<&StreamWriter>, sent: u64) {
     match standing {
         Some(standing) => {
@@ -680,13 +680,13 @@ async fn changed(standing: Option<&mut Standing>, writer: Option<&StreamWriter>,
     }
 }
 
-/// Waits until the session has ended, and its readers have had their time.
+/// Waits until the session has ended, and the time for its readers is over.
 async fn overdue(session: &Session) {
     session.connection().ended().await;
     sleep(FLUSH).await;
 }
 
-/// Waits until the reader is gone, where there is one or must be one.
+/// Waits until the reader has disconnected. A standing stream without a reader counts as disconnected.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn has its arguments in it twice"

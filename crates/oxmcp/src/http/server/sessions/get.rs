@@ -1,4 +1,4 @@
-//! GET, by which a session's client gets its stream or the rest of another, and DELETE, by which it ends the session.
+//! GET, which opens or resumes a stream of a session, and DELETE, which ends the session.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ use crate::{
     store::{EventId, Replay},
 };
 
-/// Opens the stream of a session, or resumes one.
+/// Opens the standing stream of a session, or resumes a stream.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(in crate::http::server) async fn get(
     request: EndpointRequest,
 ) -> Result<Response<ResponseBody>, Refused> {
@@ -89,7 +89,7 @@ pub(in crate::http::server) async fn get(
         start.resumed = Some((rest.place.stream, rest.seen));
     }
     if start.purpose == Purpose::Request {
-        // Another node may write it.
+        // Another node may be writing the stream.
         return event_stream::follow(&session, settings, start).ok_or_else(lost);
     }
     event_stream::begin(&session, connection, settings, start).ok_or_else(|| {
@@ -103,7 +103,7 @@ pub(in crate::http::server) async fn get(
 /// Counts one more stream, until the returned token is dropped.
 ///
 /// # Errors
-/// How the request is refused where there are too many.
+/// If there are too many streams: the response that refuses the request.
 fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> {
     let limit = endpoint.settings.limits.http.max_streams;
     let streams = &endpoint.state.streams;
@@ -124,7 +124,7 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
 /// Ends a session.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(in crate::http::server) async fn delete(
     request: EndpointRequest,
 ) -> Result<Response<ResponseBody>, Refused> {
@@ -135,13 +135,13 @@ pub(in crate::http::server) async fn delete(
     }
     let session = request.session.ok_or_else(|| no_session(None))?;
     lifecycle::close(&request.endpoint, &session);
-    // It cannot be found from here on, though running handlers may finish.
+    // From here on the session cannot be found, though running handlers may finish.
     request.endpoint.end_record(&session).await;
     request.endpoint.state.sessions.remove(&session);
     Ok(response::empty(StatusCode::NO_CONTENT))
 }
 
-/// The refusal where the events that a client wants are not there any more, or never were.
+/// The refusal if the events that a client asks for are not stored any more, or never were.
 fn lost() -> Refused {
     let why = Error::invalid_request(
         "Last-Event-ID names no event of this session that can be gone on from; send GET without it",
@@ -149,13 +149,13 @@ fn lost() -> Refused {
     response::refuse(StatusCode::BAD_REQUEST, None, &why)
 }
 
-/// The refusal where it is not known whether they are: a client that is told that they are lost gives the stream up.
+/// The refusal if it is unknown whether the events are stored: a client that is told that they are lost abandons the stream.
 fn unknown() -> Refused {
     let why = Error::internal("the stream cannot be looked for now; try another time");
     response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
 }
 
-/// The rest of a stream that has ended, or is not sent on here.
+/// The rest of a stream that has ended, or is not sent on this node.
 struct Rest {
     place: Place,
     /// The index of the last event that the client has seen.
@@ -163,10 +163,10 @@ struct Rest {
 }
 
 impl Rest {
-    /// The next events. `None` where not all of them are there.
+    /// The next events. `None` if not all of them are stored.
     ///
     /// # Errors
-    /// Where the store cannot be asked.
+    /// If the store does not answer.
     async fn fetch(&self) -> Result<Option<Vec<Bytes>>> {
         match self.place.after(self.seen, REPLAYED).await {
             Ok(Replay::Events { events, .. }) => Ok(Some(events)),
@@ -183,7 +183,7 @@ impl Rest {
         let rest = stream::unfold((self, Some(events)), |(mut rest, events)| async move {
             let events = match events {
                 Some(events) if !events.is_empty() => events,
-                // What was sent last may have come after they were asked for.
+                // The last messages may have been stored after the events were fetched.
                 _ => rest.fetch().await.ok()??,
             };
             if events.is_empty() {

@@ -1,7 +1,6 @@
-//! Lifecycle of sessions: opened, and ended by their client or server, with the endpoint, or because they were idle for too long.
+//! Lifecycle of sessions: their opening, and their end by the client, the server or the endpoint, or after the idle time.
 //!
-//! No session has a task or a timer of its own: there may be thousands, in most of which nothing happens. One task expires those
-//! that are idle.
+//! No session has a task or a timer of its own: there may be thousands, most of which are inactive. One task expires the idle ones.
 
 use std::{
     mem,
@@ -33,27 +32,27 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// An idle session may last longer by this part of its idle time: it is not looked at more often, however many there are.
+/// The number of sweeps within the idle time. Sweeps are no more frequent, so an idle session may last longer by one interval.
 const SWEEPS_PER_IDLE: u32 = 64;
-/// The shortest time between two sweeps, however short the idle time is.
+/// The minimum interval between two sweeps, however short the idle time is.
 const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the sweeper stays at most when there are no sessions.
+/// The maximum time that the sweeper stays when there are no sessions.
 const SWEEPER_LINGERS: Duration = Duration::from_secs(1);
 
-/// A session that is being opened. Dropped before it is, as where the client goes away, it ends: something of it may run or be
-/// watched already.
+/// A session that is being opened. If it is dropped before it is open, because the client has disconnected, the session ends: its
+/// handlers may be running, and its resources may be watched already.
 pub(super) struct UnopenedSession {
     session: Arc<Session>,
-    /// Those that have given way to it.
+    /// The sessions that were evicted for it.
     evicted: Vec<Arc<Session>>,
     is_open: bool,
 }
 
 impl UnopenedSession {
-    /// A session for the caller of a request.
+    /// Creates a session for the caller of a request.
     ///
     /// # Errors
-    /// How the request is refused where the quota is used up.
+    /// If the quota is exceeded: the response that refuses the request.
     pub(super) fn new(
         endpoint: &StreamableHttp,
         server: Server,
@@ -85,12 +84,12 @@ impl UnopenedSession {
         })
     }
 
-    /// Those that have given way to it, once.
+    /// Takes the sessions that were evicted for it.
     pub(super) fn take_evicted(&mut self) -> Vec<Arc<Session>> {
         mem::take(&mut self.evicted)
     }
 
-    /// Opens it. Where another request has restored the same session meanwhile, that is the one.
+    /// Opens the session. If another request has restored the same session meanwhile, returns that one.
     pub(super) fn open(mut self, endpoint: &StreamableHttp) -> Arc<Session> {
         let session = Arc::clone(&self.session);
         if let Err(other) = endpoint.state.sessions.insert(&session) {
@@ -126,7 +125,7 @@ impl Drop for UnopenedSession {
     }
 }
 
-/// An endpoint that is not kept alive.
+/// An endpoint that this does not keep alive.
 pub(super) struct WeakEndpoint {
     settings: Arc<Settings>,
     state: Weak<State>,
@@ -149,7 +148,7 @@ impl WeakEndpoint {
     }
 }
 
-/// Ends a session once either side closes it.
+/// Registers the end of a session, which begins once either side closes it.
 fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     let weak = WeakEndpoint::of(endpoint);
     let closing = Arc::downgrade(session);
@@ -161,7 +160,8 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     }));
 }
 
-/// Expires idle sessions for as long as there are sessions, and keeps the records of those in use: a stream may be all that is.
+/// Expires idle sessions for as long as there are sessions, and renews the records of those in use: a session may be in use by
+/// nothing but a stream.
 async fn sweep(mut endpoint: StreamableHttp) {
     let weak = WeakEndpoint::of(&endpoint);
     let idle = endpoint.settings.limits.http.session_idle;
@@ -174,7 +174,7 @@ async fn sweep(mut endpoint: StreamableHttp) {
             () = sleep_until(next) => false,
         };
         if is_unused {
-            // Another may be opened at once, and would need a sweeper of its own.
+            // Another session may be opened at once, and would need a sweeper of its own.
             drop(endpoint);
             sleep(interval.min(SWEEPER_LINGERS)).await;
             endpoint = match weak.upgrade() {
@@ -185,7 +185,7 @@ async fn sweep(mut endpoint: StreamableHttp) {
     }
 }
 
-/// Looks at all sessions. Returns when they are to be looked at again.
+/// Checks all sessions. Returns the time of the next check.
 fn sweep_once(endpoint: &StreamableHttp, idle: Duration, interval: Duration) -> Instant {
     let now = Instant::now();
     let mut next = after(now, idle);
@@ -206,7 +206,7 @@ fn sweep_once(endpoint: &StreamableHttp, idle: Duration, interval: Duration) -> 
     next.max(after(now, interval))
 }
 
-/// Ends a session that was idle for too long, unless it ends already.
+/// Ends a session that was idle for too long, unless it is ending already.
 fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     if session.connection().take_on_closing() {
         tracing::debug!(session = %session.id(), "a session was idle for too long");
@@ -214,7 +214,7 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     }
 }
 
-/// Ends a session that its client gives up. Where no other node knows of it, most of it is done at once, without a task.
+/// Ends a session that its client has deleted. If no other node knows of it, most of the work is done at once, without a task.
 pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
     let ends_here = session.persistence().is_none() && session.connection().take_on_closing();
     session.begin_close();
@@ -223,21 +223,21 @@ pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
     }
 }
 
-/// Ends a session: running handlers may finish within a bound.
+/// Ends a session: running handlers may finish within the drain time.
 async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let connection = session.connection();
     let sessions = &endpoint.state.sessions;
-    // Another node may go on with what is only idle here, or was when this one was closed.
+    // Another node may continue a session that is only idle here, or was open when this endpoint was closed.
     let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
         || session.persistence().is_some_and(Persistence::is_over);
-    // What is stored may be that of another session, to which this one has given way.
+    // The stored record may belong to another session, for which this one was evicted.
     if is_over && !sessions.holds_other(&session) {
         endpoint.remove_record(&session).await;
     }
     sessions.remove(&session);
     let limit = connection.limits.drain;
     connection.in_flight().refuse_new();
-    // What has not finished by then is cancelled with the rest.
+    // Handlers that have not finished by then are cancelled by the end of the connection.
     let _ = timeout(limit, connection.in_flight().settled()).await;
     connection.notifications().flush(limit).await;
     connection.end();

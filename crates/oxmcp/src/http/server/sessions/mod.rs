@@ -1,21 +1,21 @@
-//! Sessions that `initialize` opens: the eras before 2026-07-28 over HTTP.
+//! Sessions that `initialize` opens, for revisions before 2026-07-28 over HTTP.
 //!
 //! | | |
 //! |---|---|
-//! | `session` | a session: its connection, its use, its record |
+//! | `session` | a session: its connection, its use, and its record |
 //! | `registry` | the sessions of an endpoint, by id |
-//! | `quota` | how many there may be, and which are evicted |
+//! | `quota` | the limits on the number of sessions, and the eviction of unused ones |
 //! | `lifecycle` | opening, idle expiry, and end |
 //! | `post` | POSTs: `initialize`, and messages of open sessions |
 //! | `get` | GET and DELETE; resumption of streams that have ended |
-//! | `streams` | the streams that are being sent on, by name |
-//! | `event_stream` | the task of one stream; resumption of those that go on |
-//! | `stream_writer` | what that task stores, and the lease under which it does |
-//! | `stored_events` | messages and records, as they are stored and sent |
-//! | `channel` | from that task to the response |
+//! | `streams` | the live streams, by name |
+//! | `event_stream` | the task of one stream; resumption of streams that go on |
+//! | `stream_writer` | storing of the stream's events, and the lease that this needs |
+//! | `stored_events` | the encoding of messages and records as they are stored and sent |
+//! | `channel` | the channel from that task to the response |
 //! | `persistence` | the record of a session in a store |
 //! | `nodes` | sessions that several nodes have |
-//! | `restore` | sessions of other nodes, from their records |
+//! | `restore` | sessions of other nodes, restored from their records |
 
 mod channel;
 mod event_stream;

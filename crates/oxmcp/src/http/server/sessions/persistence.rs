@@ -1,4 +1,4 @@
-//! Persistence of a session: what changes in it is set in the store one thing after another, and nothing once the session is over.
+//! Persistence of a session: its changes are set in the store one after another, and none after the session is over.
 
 use std::{
     collections::HashSet,
@@ -22,27 +22,27 @@ use crate::{
 /// The record of a session in a store.
 pub(super) struct Persistence {
     store: Arc<dyn AnySessionStore>,
-    /// How many times the session has changed.
+    /// The number of changes of the session.
     changes: AtomicU64,
-    /// Locked while something is set, or taken over, and while the version changes.
+    /// Locked while settings are stored or taken over, and while the version changes.
     saved: Mutex<Saved>,
-    /// The version of the record that is known here.
+    /// The version of the record that this node knows.
     version: AtomicU64,
-    /// When the record was last touched. `None` where that is due at the next use.
+    /// The time at which the record was last touched. `None` if that is due at the next use.
     touched: sync::Mutex<Option<Instant>>,
-    /// Whether others may have changed or ended the session since.
+    /// Whether other nodes may have changed or ended the session since.
     is_doubtful: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// What is known of a record.
+/// The content of the record, as far as this node knows it.
 struct Saved {
-    /// How many of the session's changes it has.
+    /// The number of the session's changes that the record includes.
     changes: u64,
     settings: SessionSettings,
 }
 
-/// What can change in a session.
+/// The settings of a session that can change.
 #[derive(Default)]
 pub(super) struct SessionSettings {
     pub(super) initialized: bool,
@@ -51,7 +51,7 @@ pub(super) struct SessionSettings {
 }
 
 impl Persistence {
-    /// For a session that was opened, here or on another node.
+    /// The persistence of a session that was opened here or on another node.
     pub(super) fn new(store: Arc<dyn AnySessionStore>, stored: StoredSession) -> Self {
         Self {
             store,
@@ -72,29 +72,30 @@ impl Persistence {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// The session is over, as others know.
+    /// Records that the session is over, according to other nodes.
     pub(super) fn note_over(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// The record has been in this version. What others have made of it is not known here yet, if they have.
+    /// Records that the record has had this version. If it is newer than the known one, changes of other nodes are not known here
+    /// yet.
     pub(super) fn note_version(&self, version: u64) {
         if self.version.load(Ordering::Acquire) < version {
             self.note_doubt();
         }
     }
 
-    /// Others may have changed or ended the session, of which nothing was heard here.
+    /// Records that other nodes may have changed or ended the session without this node hearing of it.
     pub(super) fn note_doubt(&self) {
         self.is_doubtful.store(true, Ordering::Release);
     }
 
-    /// Whether others may have changed or ended the session.
+    /// Whether other nodes may have changed or ended the session.
     pub(super) fn is_doubtful(&self) -> bool {
         self.is_doubtful.load(Ordering::Acquire)
     }
 
-    /// Whether the record must be touched, which the caller does then.
+    /// Whether the record must be touched, which the caller then does.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
         let now = Instant::now();
         let mut touched = self.touched.lock();
@@ -105,7 +106,7 @@ impl Persistence {
         is_due
     }
 
-    /// Keeps the record for this time from now on. What others have set is taken over before the next request is served.
+    /// Keeps the record for this duration from now on. Settings of other nodes are taken over before the next request is served.
     pub(super) async fn renew(&self, id: &str, lasts: Duration) {
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         match self.store.touch(id, lasts).await {
@@ -118,8 +119,8 @@ impl Persistence {
         }
     }
 
-    /// Keeps the record for this time from now on. Where others have set something, `take_over` does that here, and returns what the
-    /// session is then.
+    /// Keeps the record for this duration from now on. If other nodes have changed settings, `take_over` applies them here, and
+    /// returns the resulting settings of the session.
     pub(super) async fn touch(
         &self,
         id: &str,
@@ -130,7 +131,7 @@ impl Persistence {
         if self.is_over() {
             return;
         }
-        // What is heard from here on is asked for once more.
+        // News that arrive from here on cause another check.
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         let found = match self.store.touch(id, lasts).await {
             Ok(Some(version)) if version == self.version.load(Ordering::Acquire) => return,
@@ -141,7 +142,7 @@ impl Persistence {
             Ok(Some(stored)) => {
                 let mut settings = SessionSettings::of(stored.record);
                 let here = take_over(saved.settings.differing(&settings));
-                // What is not watched here yet, or is refused here, is not given up by that.
+                // A resource that is not watched here yet, or cannot be, must not count as given up.
                 let watched: HashSet<_> = here.into_iter().flat_map(|it| it.watched).collect();
                 settings.watched.retain(|uri| watched.contains(uri));
                 saved.settings = settings;
@@ -155,13 +156,13 @@ impl Persistence {
         }
     }
 
-    /// The session has changed. Returns the number of the change.
+    /// Records that the session has changed. Returns the number of the change.
     pub(super) fn changed(&self) -> u64 {
         self.changes.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Sets what `settings` says of the session, unless a later call has included this change. Nothing is set where it says
-    /// nothing. Returns the version of the record where something was set.
+    /// Stores the settings that `settings` returns, unless a later call has included this change. Stores none if it returns `None`.
+    /// Returns the version of the record if a setting was stored.
     pub(super) async fn save(
         &self,
         id: &str,
@@ -180,7 +181,8 @@ impl Persistence {
                 Ok(Some(version)) => {
                     saved.settings.apply(setting);
                     newest = Some(version);
-                    // Others have set something, too, which is not known here yet.
+                    // If the version has grown by more than one, other nodes have stored settings, too, which are not known here
+                    // yet.
                     if self.version.load(Ordering::Acquire) + 1 == version {
                         self.version.store(version, Ordering::Release);
                     } else {
@@ -188,7 +190,7 @@ impl Persistence {
                     }
                 }
                 Ok(None) => self.note_over(),
-                // It is tried again with the next change.
+                // The next change tries again.
                 Err(error) => log(Err(error)),
             }
         }
@@ -196,8 +198,8 @@ impl Persistence {
         newest
     }
 
-    /// Removes the record of a session that is over. A change under way is waited for, and none follows. Returns whether nobody
-    /// knew yet.
+    /// Removes the record of a session that is over. Waits for a change in progress; none follows. Returns whether this is news for
+    /// other nodes.
     pub(super) async fn remove(&self, id: &str) -> bool {
         let is_news = !self.is_over.swap(true, Ordering::AcqRel);
         drop(self.saved.lock().await);
@@ -215,7 +217,7 @@ impl SessionSettings {
         }
     }
 
-    /// What must be set to make these of them.
+    /// The settings to store in order to get from these settings to `now`.
     fn differing(&self, now: &Self) -> Vec<Setting> {
         let mut settings = Vec::new();
         if now.initialized && !self.initialized {
@@ -245,23 +247,23 @@ impl SessionSettings {
     }
 }
 
-/// For how long the record of a session is kept that was never used.
+/// The time for which the record of a session that was never used is kept.
 pub(super) const UNUSED: Duration = Duration::from_secs(60);
-/// The record of a session in use is touched no more often than this part of the idle time.
+/// The number of touches of the record of a session in use, at most, within the idle time.
 const TOUCHES_PER_IDLE: u32 = 64;
 
-/// How often the record of a session in use is touched at most.
+/// The minimum interval between touches of the record of a session in use.
 pub(super) fn touch_interval(limits: &Limits) -> Duration {
     limits.http.session_idle / TOUCHES_PER_IDLE
 }
 
-/// For how long the record of a session is kept that is not used: longer than the session is at any node, which touches it no
-/// more often than its idle time goes by.
+/// The time for which the record of an unused session is kept: longer than the session lasts on any node, since a node touches the
+/// record of a session in use within the idle time.
 pub(super) fn kept_for(limits: &Limits) -> Duration {
     limits.http.session_idle.saturating_mul(2)
 }
 
-/// Logs the failure of a store, which clients are not told of.
+/// Logs the failure of a store, which clients are not told about.
 pub(super) fn log(result: Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, "a store failed");

@@ -1,4 +1,4 @@
-//! POSTs of sessions: `initialize`, which opens one, and the messages of open ones.
+//! POSTs of sessions: `initialize`, which opens a session, and the messages of open sessions.
 
 use std::sync::Arc;
 
@@ -38,17 +38,17 @@ use crate::{
 /// A message, or a batch, that was posted in a session.
 #[derive(Clone, Copy)]
 pub(in crate::http::server) struct Posted<'a> {
-    /// The id that a refusal repeats.
+    /// The id of the request, which a refusal repeats.
     pub(in crate::http::server) id: Option<&'a RequestId>,
-    /// The batch, if it is one.
+    /// The body, if it is a batch.
     pub(in crate::http::server) batch: Option<&'a [u8]>,
     pub(in crate::http::server) is_answered: bool,
-    /// Whether the record of the session is another afterwards.
+    /// Whether the message may change the record of the session.
     pub(in crate::http::server) changes_session: bool,
 }
 
 impl Posted<'_> {
-    /// The requests in it.
+    /// The requests in the posted body.
     fn requests(&self) -> Option<Record> {
         #[derive(Deserialize)]
         struct Message {
@@ -68,10 +68,10 @@ impl Posted<'_> {
     }
 }
 
-/// Opens a session, which takes the `initialize` with these params by `take`.
+/// Opens a session, whose connection gets the `initialize` request with these params through `take`.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(in crate::http::server) fn open(
     request: EndpointRequest,
     initialize: &str,
@@ -86,7 +86,7 @@ pub(in crate::http::server) fn open(
     let id = endpoint.new_session_id(&parts)?;
     let caller = caller(parts);
     let session = UnopenedSession::new(&endpoint, server, id, &caller)?;
-    // A record keeps no more of it than the session does.
+    // The record keeps no more of the client's data than the session does.
     let is_kept = initialize.len() <= session.connection().limits.max_client_bytes;
     let initialize = (endpoint.settings.sessions.is_some() && is_kept)
         .then(|| serde_json::from_str(initialize).ok())
@@ -96,7 +96,7 @@ pub(in crate::http::server) fn open(
     Ok(Box::pin(opened(endpoint, session, initialize, branch)))
 }
 
-/// The params of an `initialize` that would agree on the same, in few bytes.
+/// Shorter params of an `initialize` request that would have the same result.
 fn shortened(session: &Session) -> Option<Box<RawValue>> {
     let peer = session.peer().legacy_session().client()?;
     let info = peer.implementation.clone().unwrap_or_default();
@@ -104,7 +104,7 @@ fn shortened(session: &Session) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&params).ok()
 }
 
-/// The answer to `initialize`. If it succeeds, the session is open from here on.
+/// The response to `initialize`. If it succeeds, the session is open from here on.
 async fn opened(
     endpoint: StreamableHttp,
     mut session: UnopenedSession,
@@ -120,10 +120,10 @@ async fn opened(
     if branch.outbox.is_exhausted() || !session.charge_client() {
         return *response::exhausted(None);
     }
-    // The client is asked and told nothing before it knows its session: the last message is the answer.
+    // No other message reaches the client before it knows the session id, so only the last message, which is the response, is sent.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     let mut response = response::message(StatusCode::OK, last);
-    // Middleware may refuse what was agreed on.
+    // Middleware may have refused the negotiated result.
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
@@ -151,10 +151,10 @@ async fn opened(
     response
 }
 
-/// Keeps the record of a new session in the store, where there is one that does.
+/// Stores the record of a new session, if there is a session store.
 ///
 /// # Errors
-/// Where all nodes together have too many sessions.
+/// If all nodes together have too many sessions.
 async fn keep_record(
     endpoint: &StreamableHttp,
     session: &mut UnopenedSession,
@@ -175,10 +175,10 @@ async fn keep_record(
     }
 }
 
-/// Lets the session of a message take it by `take`, and answers it.
+/// Gives a message to its session through `take`, and answers it.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(in crate::http::server) fn post(
     request: EndpointRequest,
     posted: Posted<'_>,
@@ -214,7 +214,7 @@ pub(in crate::http::server) fn post(
         }),
     };
     Ok(if saves {
-        // Also where the client goes away meanwhile.
+        // Goes on even if the client disconnects meanwhile.
         let answering = spawn(answer.saved());
         Box::pin(async move {
             let answered = answering.await;
@@ -233,20 +233,20 @@ pub(super) fn no_session(id: Option<&RequestId>) -> Refused {
     response::refuse(StatusCode::NOT_FOUND, id, &why)
 }
 
-/// An answer that has not begun.
+/// A response that has not begun.
 struct PostAnswer {
     endpoint: StreamableHttp,
     session: SessionGuard,
     /// Whether the session is saved afterwards.
     saves: bool,
-    /// The requests that it answers, where other nodes may come to the stream of it.
+    /// The requests that it answers, if other nodes may resume its stream.
     requests: Option<Record>,
-    /// The branch of the session's connection that it comes from; none where there is no answer.
+    /// The branch of the session's connection that the response comes from; none if the message is not answered.
     branch: Option<Branch>,
 }
 
 impl PostAnswer {
-    /// One message where there is one, and a stream where there are more, or may be.
+    /// One message if there is only one, or else a stream if there are more messages, or may be.
     async fn answer(self) -> Response<ResponseBody> {
         let Some(mut branch) = self.branch else {
             return response::empty(StatusCode::ACCEPTED);
@@ -260,7 +260,7 @@ impl PostAnswer {
             Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
                 return response::unanswered(response::DROPPED);
             }
-            // Nothing is asked in a batch of notifications, and a request that was cancelled has no answer.
+            // A batch of notifications and a cancelled request have no response.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
             Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
             _ => {}
@@ -288,7 +288,7 @@ impl PostAnswer {
         .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
     }
 
-    /// The same, once the session is saved.
+    /// The same response, after the session is saved.
     async fn saved(self) -> Response<ResponseBody> {
         let (session, endpoint) = (Arc::clone(&*self.session), self.endpoint.clone());
         let response = self.answer().await;
@@ -299,7 +299,7 @@ impl PostAnswer {
     }
 }
 
-/// The answer of a request whose other messages are dropped.
+/// The response to a request whose other messages are dropped.
 async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
     let mut taken = Vec::new();
     while !matches!(branch.outbox.reply(&mut taken).await, Reply::Last(_)) {
@@ -314,7 +314,8 @@ async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
     }
 }
 
-/// A branch whose answer has not begun. Where the client goes away before, nothing is cancelled, but the answer is dropped.
+/// A branch whose response has not begun. If the client disconnects before that, the request is not cancelled, but its response is
+/// dropped.
 struct Branch {
     connection: Arc<Connection>,
     is_streamed: bool,

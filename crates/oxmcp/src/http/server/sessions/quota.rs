@@ -1,4 +1,4 @@
-//! Quota of sessions, and the eviction of unused ones where it is used up.
+//! Quota of sessions, and the eviction of unused ones when it is exceeded.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
@@ -10,39 +10,39 @@ use http::StatusCode;
 
 use crate::{limits::Limits, sync::Mutex};
 
-/// The quota of sessions of an endpoint: so many for each principal, and so many for all.
+/// The quota of sessions of an endpoint: one limit for each principal, and one for all sessions.
 #[derive(Clone, Default)]
 pub(in crate::http::server) struct SessionQuota(Arc<Mutex<Used>>);
 
-/// How many sessions there are.
+/// The numbers of sessions.
 #[derive(Default)]
 struct Used {
     all: usize,
-    /// By principal, of those that have any.
+    /// The numbers per principal, of principals with sessions.
     own: HashMap<Arc<str>, usize>,
 }
 
-/// The share of a session in the quota, until it is dropped.
+/// The permit of a session, which counts in the quota until it is dropped.
 pub(in crate::http::server) struct QuotaPermit {
     quota: SessionQuota,
     principal: Option<Arc<str>>,
 }
 
-/// The part of the quota that is used up.
+/// The limit that is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::server) enum QuotaExceeded {
-    /// That of the principal.
+    /// The limit of the principal.
     Principal,
     All,
-    /// That of all nodes together.
+    /// The limit of all nodes together.
     Nodes,
 }
 
 impl SessionQuota {
-    /// A permit for a session of this principal, where that is known.
+    /// Acquires a permit for a session of this principal, if the principal is known.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If a limit is exceeded.
     pub(in crate::http::server) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
@@ -83,7 +83,7 @@ impl Drop for QuotaPermit {
 }
 
 impl QuotaExceeded {
-    /// The response to a client: its status, and the reason.
+    /// The status of the response to a client, and the reason.
     pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
         match self {
             Self::Principal => {
@@ -111,7 +111,7 @@ impl fmt::Debug for SessionQuota {
     }
 }
 
-/// Without the principal: names of people do not belong in logs.
+/// Omits the principal: names of people do not belong in logs.
 impl fmt::Debug for QuotaPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("QuotaPermit(..)")
@@ -120,19 +120,19 @@ impl fmt::Debug for QuotaPermit {
 
 /// An evictable session.
 pub(super) trait Evict: Send + Sync {
-    /// Ends it in favour of another, which gets its permit at once. Returns false where it was used meanwhile.
+    /// Ends the session in favour of another, which gets its permit at once. Returns false if the session was used meanwhile.
     fn evict(&self) -> bool;
 }
 
-/// Sessions whose client has sent nothing but `initialize`. The oldest is evicted where the quota is used up.
+/// Sessions whose client has sent only `initialize`. The oldest is evicted when the quota is exceeded.
 ///
-/// A client that opens sessions without end evicts those alone that are not used, most of them its own. A session that is used is
-/// never evicted: else such a client could end the sessions of others.
+/// A client that opens sessions without end evicts only unused sessions, most of them its own. A used session is never evicted:
+/// otherwise such a client could end the sessions of other clients.
 pub(super) struct EvictionQueue<S>(Mutex<Queue<S>>);
 
 struct Queue<S> {
     last: u64,
-    /// In the order of their age.
+    /// The sessions in the order of their age.
     sessions: BTreeMap<u64, Candidate<S>>,
 }
 
@@ -158,7 +158,7 @@ impl<S> Default for EvictionQueue<S> {
 }
 
 impl<S: Evict> EvictionQueue<S> {
-    /// Adds a session that was opened just now.
+    /// Adds a session that was just opened.
     pub(super) fn add(
         self: &Arc<Self>,
         principal: Option<Arc<str>>,
@@ -177,7 +177,7 @@ impl<S: Evict> EvictionQueue<S> {
         }
     }
 
-    /// Evicts the oldest of all, or of a principal. `None` where there is none.
+    /// Evicts the oldest session of all, or of a principal. `None` if there is none.
     pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> Option<Arc<S>> {
         loop {
             let mut queue = self.0.lock();
@@ -198,7 +198,7 @@ impl<S: Evict> EvictionQueue<S> {
 impl<S> Drop for Evictable<S> {
     fn drop(&mut self) {
         let session = self.queue.0.lock().sessions.remove(&self.number);
-        // Its memory is freed without the lock.
+        // The memory of the entry is freed without holding the lock.
         drop(session);
     }
 }

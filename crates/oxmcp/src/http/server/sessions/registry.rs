@@ -20,9 +20,9 @@ use crate::{
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
-    /// The ids by their hashes, of the sessions of which other nodes may tell something.
+    /// The ids by their hashes, for the sessions about which other nodes may publish messages.
     by_hash: Mutex<HashMap<String, Arc<str>>>,
-    /// All that there are, those included that are being opened, or closed.
+    /// All sessions, including those that are being opened or closed.
     all: TaskTracker,
     quota: SessionQuota,
     eviction_queue: Arc<EvictionQueue<Session>>,
@@ -33,16 +33,16 @@ pub(in crate::http::server) struct Sessions {
 }
 
 impl Sessions {
-    /// A guard of one more session: it is counted until that is dropped.
+    /// A guard of one more session, which counts until the guard is dropped.
     pub(super) fn track(&self) -> TaskTrackerToken {
         self.all.token()
     }
 
-    /// A permit for one more session. Where there is none, the oldest unused one is evicted: of the same principal where that
-    /// has too many, or else of all. Returns those that were, too.
+    /// Acquires a permit for one more session. If the quota is exceeded, the oldest unused session is evicted: of the same
+    /// principal if that principal has too many, or else of all. Returns the evicted sessions, too.
     ///
     /// # Errors
-    /// Where there is none, though nothing is unused.
+    /// If the quota is exceeded and no session is unused.
     pub(super) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
@@ -54,7 +54,7 @@ impl Sessions {
                 Ok(permit) => return Ok((permit, evicted)),
                 Err(exceeded) => exceeded,
             };
-            // Evicted sessions close in their own time, which a store may draw out: as many again, and no more.
+            // Evicted sessions take time to close, which a slow store prolongs: at most as many again as the limit may be closing.
             if self.all.len() >= limits.http.max_sessions.saturating_mul(2) {
                 return Err(exceeded);
             }
@@ -62,7 +62,7 @@ impl Sessions {
         }
     }
 
-    /// Evicts the oldest unused session: of this principal where that has too many, or else of all. `None` where there is none.
+    /// Evicts the oldest unused session: of this principal if it has too many, or else of all. `None` if there is none.
     pub(super) fn evict(
         &self,
         exceeded: QuotaExceeded,
@@ -72,17 +72,17 @@ impl Sessions {
         self.eviction_queue.evict_oldest(of)
     }
 
-    /// Lets a session that was opened just now be evicted until it is used.
+    /// Makes a session that was just opened evictable until it is used.
     pub(super) fn set_unused(&self, session: &Arc<Session>) {
         let principal = session.principal().map(Arc::clone);
         let place = self.eviction_queue.add(principal, Arc::downgrade(session));
         session.set_evictable(place);
     }
 
-    /// Registers a session. One of its id that is closing gives way: it has been evicted, and ends in its own time.
+    /// Registers a session. A closing session with the same id is replaced: it has been evicted, and ends in its own time.
     ///
     /// # Errors
-    /// The one of its id that is there already.
+    /// The session with the same id that is registered already.
     pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
@@ -93,7 +93,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The session of this id. `None` for a principal that it does not belong to, as if there were none.
+    /// The session with this id. `None` for a principal to which it does not belong, as if it did not exist.
     pub(in crate::http::server) fn find(
         &self,
         id: &str,
@@ -104,7 +104,7 @@ impl Sessions {
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
-    /// Lets a session be found by the hash of its id.
+    /// Registers the hash of a session's id, for [`find_hashed`](Self::find_hashed).
     pub(super) fn index(&self, session: &Session) {
         let (hash, id) = (hashed(session.id()), Arc::clone(session.id()));
         self.by_hash.lock().insert(hash, id);
@@ -116,7 +116,8 @@ impl Sessions {
         self.by_id.read().get(&id).map(Arc::clone)
     }
 
-    /// Takes a session out. Another of its id stays: a request that came before the end may have restored it from the store.
+    /// Removes a session. Another session with the same id stays: a request that came before the end may have restored it from the
+    /// store.
     pub(super) fn remove(&self, session: &Arc<Session>) {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
@@ -129,14 +130,14 @@ impl Sessions {
         }
     }
 
-    /// Whether another session of the same id is there.
+    /// Whether another session with the same id is registered.
     pub(super) fn holds_other(&self, session: &Arc<Session>) -> bool {
         let by_id = self.by_id.read();
         let there = by_id.get(session.id());
         there.is_some_and(|there| !Arc::ptr_eq(there, session))
     }
 
-    /// How many there are, but for those that are being opened.
+    /// The number of sessions, except those that are being opened.
     pub(in crate::http::server) fn open(&self) -> usize {
         self.by_id.read().len()
     }
@@ -145,14 +146,14 @@ impl Sessions {
         self.by_id.read().values().for_each(visit);
     }
 
-    /// Closes all of them, in the background.
+    /// Closes all sessions, in the background.
     pub(in crate::http::server) fn close_all(&self) {
         self.for_each(|session| session.begin_close());
     }
 
-    /// Waits until there is none any more, and nothing that belongs to one. Cancel safe.
+    /// Waits until there is no session left, and no guard of one. Cancel safe.
     pub(in crate::http::server) async fn all_gone(&self) {
-        // It can still be entered, but only a closed one can be waited for.
+        // Sessions can still be added, but only a closed tracker can be waited for.
         self.all.close();
         self.all.wait().await;
     }
@@ -163,7 +164,7 @@ impl Sessions {
         F: Future<Output = ()> + Send + 'static,
     {
         let mut sweeper = self.sweeper.lock();
-        // One that has finished was dropped with its runtime.
+        // A sweeper that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
             *sweeper = Some(spawn(sweep()).abort_handle());
         }
@@ -180,8 +181,8 @@ impl Sessions {
         }
     }
 
-    /// Returns whether the sweeper ends, since there are no sessions: one that is opened meanwhile is either seen here or spawns
-    /// another.
+    /// Returns whether the sweeper ends because there are no sessions: a session that is opened meanwhile is either seen here or
+    /// spawns another sweeper.
     pub(super) fn end_sweeper(&self) -> bool {
         let mut sweeper = self.sweeper.lock();
         let ends = self.all.is_empty();

@@ -1,5 +1,5 @@
-//! Restoring of sessions that were opened on another node, or before a restart: their record has what the client has sent, which is
-//! taken once more.
+//! Restoring of sessions that were opened on another node, or before a restart: the messages of the client that the record contains
+//! are processed once more.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ use crate::{
     transport::{principal::Principal, traits::Frame},
 };
 
-/// Whether the record of a session is another after this method.
+/// Whether this method may change the record of the session.
 pub(in crate::http::server) fn changes(name: &str) -> bool {
     let of = |table| method::find(table, name);
     let row = of(method::REQUESTS_TO_SERVER).or_else(|| of(method::NOTIFICATIONS_TO_SERVER));
@@ -47,8 +47,8 @@ pub(in crate::http::server) fn changes(name: &str) -> bool {
 /// Restores the session that a request names, if its record belongs to the principal of the request.
 ///
 /// # Errors
-/// How a request is refused where it is not known whether there is a record: a client that is told that its session is gone
-/// gives it up.
+/// If it is unknown whether there is a record: the response that refuses the request. A client that is told that its session has
+/// ended abandons it.
 pub(in crate::http::server) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,
@@ -101,18 +101,19 @@ pub(in crate::http::server) async fn restore(
     }
     endpoint.share(&session);
     let session = session.open(endpoint);
-    // Nothing was heard of what others have done since its record was loaded.
+    // Changes that other nodes have made since the record was loaded have not been heard of here.
     if let Some(persistence) = session.persistence() {
         persistence.note_doubt();
     }
     Ok(Some(session))
 }
 
-/// Takes over what other nodes have set in a session, at once: what subscriptions the server agrees to here is its own affair.
+/// Takes over settings of other nodes in a session, without waiting for the results: whether the server accepts a subscription here
+/// is its own decision.
 pub(super) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
     let replay = Replay { session, caller };
     for setting in settings {
-        // No other request may have the id.
+        // A random id, which no other request has.
         let id = random::<16>().map(|it| format!("{:032x}", u128::from_be_bytes(it)));
         let id = id.as_deref().ok();
         let branch = match setting {
@@ -138,15 +139,15 @@ async fn answered(branch: &Connection) {
     }
 }
 
-/// The messages of a client once more, in a session that is being restored.
+/// Replays messages of a client in a session that is being restored.
 struct Replay<'a> {
     session: &'a Session,
     caller: &'a Caller,
 }
 
 impl Replay<'_> {
-    /// Makes a request, and waits until it is done. The client has the answer already, unless it is an error: then this returns
-    /// false.
+    /// Makes a request, and waits for its response. The client has got the response already, so that only its success is returned:
+    /// false if it is an error.
     async fn request(&self, method: &str, params: &impl Serialize) -> bool {
         let Some(branch) = self.take(Some("again"), method, params) else {
             return false;
@@ -155,7 +156,7 @@ impl Replay<'_> {
         branch.failed_with().is_none()
     }
 
-    /// Lets the session take a message. `None` where its params cannot be written.
+    /// Gives a message to the session. `None` if its params cannot be serialized.
     fn take(
         &self,
         id: Option<&str>,

@@ -1,4 +1,4 @@
-//! Session that `initialize` opened.
+//! Session that `initialize` has opened.
 
 use std::{
     ops::Deref,
@@ -32,17 +32,17 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// How many bytes may wait for a client of a session that gets no stream of its own: few of them ever do.
+/// The maximum number of bytes that wait for the client of a session without a standing stream: few clients ever open one.
 const MAX_UNSENT: usize = 64 << 10;
 
-/// A session that `initialize` opened. No driver reads and writes its connection: each request brings its own branch of it, and
-/// what belongs to no request waits in the connection's outbox for the stream that the client gets by GET.
+/// A session that `initialize` has opened. No driver reads and writes its connection: each request has a branch of the connection,
+/// and messages that belong to no request wait in the connection's outbox for the stream that the client opens with GET.
 pub(in crate::http::server) struct Session {
     id: Arc<str>,
     principal: Option<Arc<str>>,
-    /// Its record in a store, where there is one.
+    /// The record of the session in a store, if there is one.
     persistence: OnceLock<Box<Persistence>>,
-    /// Takes what belongs to no request to whichever node sends it, where there are others.
+    /// Forwards messages that belong to no request to the node that sends them, if there are other nodes.
     forwarder: OnceLock<Arc<Forwarder>>,
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
@@ -52,20 +52,20 @@ pub(in crate::http::server) struct Session {
 }
 
 struct Activity {
-    /// How many requests are answered, and streams open.
+    /// The number of requests in flight and of open streams.
     in_use: usize,
-    /// When that was none, or else when the session was opened.
+    /// The time at which that number became 0, or else at which the session was opened.
     idle_since: Instant,
-    /// Set while nothing has come after `initialize`.
+    /// Set until the first message after `initialize`.
     evictable: Option<Evictable<Session>>,
-    /// `None` once it was given to another session.
+    /// `None` once the permit was given to another session.
     permit: Option<QuotaPermit>,
-    /// What is kept of what the client has said of itself.
+    /// The charge for the stored data about the client.
     charge: Option<Charge>,
 }
 
 impl Session {
-    /// A session that `initialize` may open, for the caller of that request.
+    /// Creates a session that `initialize` may open, for the caller of that request.
     pub(super) fn new(
         id: Arc<str>,
         peer: Arc<ServerRole>,
@@ -76,7 +76,7 @@ impl Session {
         let limits = Arc::clone(&peer.server().features().limits);
         let max_unsent = limits.max_unsent_bytes.min(MAX_UNSENT);
         let connection = Connection::trunk_of(Arc::clone(&peer) as _, limits, max_unsent);
-        // Until the client gets a stream.
+        // Until the client opens a stream.
         connection.outbox.is_for_later();
         Arc::new(Self {
             id,
@@ -97,13 +97,13 @@ impl Session {
         })
     }
 
-    /// Keeps its streams and the ids of the server's own requests apart from those of the nodes that had the session before: a
-    /// client may come back to a stream of theirs, or answer what they have asked.
+    /// Makes the names of its streams and the ids of the server's requests differ from those of the nodes that had the session
+    /// before: a client may resume a stream of theirs, or answer a request of theirs.
     pub(super) fn set_apart(&self) -> Result<()> {
         let (name, number) = (random::<4>()?, random::<4>()?);
         self.streams
             .set_prefix(&format!("{:08x}", u32::from_be_bytes(name)));
-        // Far from each other, and below 2^53: not every client can read what is beyond.
+        // Far from each other, and below 2^53, which is the limit of integers for some clients.
         let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
         self.connection.calls().count_from(first);
         Ok(())
@@ -121,12 +121,12 @@ impl Session {
         self.principal.as_ref()
     }
 
-    /// Whether it belongs to the principal of a request.
+    /// Whether the session belongs to the principal of a request.
     pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
         self.principal.as_deref() == principal
     }
 
-    /// The revision that was agreed on. `None` where `initialize` failed.
+    /// The negotiated revision. `None` if `initialize` failed.
     pub(super) fn revision(&self) -> Option<Revision> {
         self.peer
             .legacy_session()
@@ -134,45 +134,45 @@ impl Session {
             .map(|peer| peer.revision)
     }
 
-    /// The server at its end of the session.
+    /// The server's role in the session.
     pub(in crate::http::server) fn peer(&self) -> &Arc<ServerRole> {
         &self.peer
     }
 
-    /// A branch of its connection for a request, with an outbox of its own.
+    /// A branch of the connection for a request, with its own outbox.
     pub(in crate::http::server) fn branch(&self, caller: Caller) -> Arc<Connection> {
         self.connection.branch(caller)
     }
 
-    /// Its record in a store, where there is one.
+    /// The record of the session in a store, if there is one.
     pub(super) fn persistence(&self) -> Option<&Persistence> {
         self.persistence.get().map(|it| &**it)
     }
 
-    /// Lets it be saved from here on.
+    /// Sets the record of the session, so that its changes are saved from now on.
     pub(super) fn persist(&self, persistence: Persistence) {
-        // It is opened once.
+        // A session is opened only once.
         let _ = self.persistence.set(Box::new(persistence));
     }
 
-    /// Lets other nodes send what belongs to no request. Returns false where they did before.
+    /// Lets other nodes send messages that belong to no request. Returns false if they could before.
     pub(super) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
         self.connection.note_shared();
         self.forwarder.set(forwarder).is_ok()
     }
 
-    /// Takes what belongs to no request to whichever node sends it, where there are others.
+    /// The forwarder of messages that belong to no request, if there are other nodes.
     pub(super) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
         self.forwarder.get()
     }
 
-    /// Whether its streams are those of other nodes, too.
+    /// Whether other nodes can send the session's streams, too.
     pub(super) fn is_shared(&self) -> bool {
         self.forwarder.get().is_some()
     }
 
-    /// What has changed in it since it was opened. None once its connection was cut: it watches nothing any more here, but may go on
-    /// elsewhere.
+    /// The settings that can change after the session is opened. `None` once the connection was ended: the session watches nothing
+    /// here any more, but may go on on another node.
     pub(super) fn settings(&self) -> Option<SessionSettings> {
         let settings = SessionSettings {
             initialized: self.peer.legacy_session().initialized_client().is_some(),
@@ -182,7 +182,7 @@ impl Session {
         (!self.connection.is_cut()).then_some(settings)
     }
 
-    /// The record of a session that was opened by these params of `initialize`.
+    /// The record of a new session that was opened with these params of `initialize`.
     pub(super) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
         let mut record = SessionRecord::new(initialize, self.revision()?);
         record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
@@ -199,7 +199,7 @@ impl Session {
         SessionGuard(Arc::clone(self))
     }
 
-    /// Counts what is kept of its client, once that is known. Returns false where there is no room.
+    /// Charges the stored data about the client to the budget, once it is known. Returns false if there is no room.
     pub(super) fn charge_client(&self) -> bool {
         let Some(budget) = self.connection.outbox.budget() else {
             return true;
@@ -210,17 +210,17 @@ impl Session {
         has_room
     }
 
-    /// Lets it be evicted until it is used for the first time.
+    /// Makes the session evictable until it is first used.
     pub(super) fn set_evictable(&self, evictable: Evictable<Self>) {
         self.activity.lock().evictable = Some(evictable);
     }
 
-    /// Closes it in the background.
+    /// Closes the session in the background.
     pub(super) fn begin_close(&self) {
         self.connection.begin_close();
     }
 
-    /// When it expires if nothing happens. `None` while it is in use.
+    /// The time at which the session expires without further use. `None` while it is in use.
     pub(super) fn expires_at(&self, idle: Duration) -> Option<Instant> {
         let activity = self.activity.lock();
         (activity.in_use == 0).then(|| after(activity.idle_since, idle))
@@ -248,13 +248,13 @@ pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
     Ok(format!("{:032x}", u128::from_be_bytes(random)).into())
 }
 
-/// Whether a text has the form of a session id. No other gets anywhere near a store.
+/// Whether a text has the form of a session id. Other texts are never looked up in a store.
 pub(in crate::http::server) fn is_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 32 && text.bytes().all(is_hex)
 }
 
-/// Keeps a session in use until it is dropped.
+/// A guard that keeps a session in use until it is dropped.
 #[derive(Debug)]
 pub(super) struct SessionGuard(Arc<Session>);
 

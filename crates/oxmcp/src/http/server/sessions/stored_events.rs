@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::http::server::event_encoding::EventWriter;
 
-/// How long the lease of a writer lasts: so long it takes to notice that a node is gone.
+/// The duration of a writer's lease, which is also the time to detect that a node is gone.
 pub(super) const LEASE: Duration = Duration::from_secs(5);
-/// How often it is renewed while there is nothing to write.
+/// The interval at which the lease is renewed while there is nothing to write.
 pub(super) const RENEWAL: Duration = Duration::from_millis(1500);
 
-/// What a record begins with, and no message does.
+/// The prefix of records, with which no message begins.
 const RECORD: &[u8] = br#"{"oxmcp":"#;
 
-/// A record in a stream, for the nodes that come to it.
+/// A record in a stream, for other nodes that take the stream over.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Record {
-    /// The request that the stream answers: its first event, which is repeated, since a store drops what is old.
+    /// The request that the stream answers: the first event, which is repeated, since a store evicts old events.
     Request(RequestId),
-    /// Those of a batch.
+    /// The requests of the batch that the stream answers.
     Batch(Vec<RequestId>),
-    /// A client has come to it by GET.
+    /// A client has opened the stream with GET.
     Opened,
     /// All events up to this one were taken by a client.
     Sent(u64),
@@ -38,7 +38,7 @@ struct Stored<R> {
 }
 
 impl Record {
-    /// It as a line.
+    /// The record as one line of JSON, with its line break.
     pub(super) fn line(&self) -> Vec<u8> {
         let stored = Stored { oxmcp: self };
         let mut line = serde_json::to_vec(&stored).expect("a record is always JSON");
@@ -46,7 +46,7 @@ impl Record {
         line
     }
 
-    /// The record that an event is. `None` where it is a message.
+    /// Parses an event as a record. `None` if it is a message.
     pub(super) fn read(data: &[u8]) -> Option<Self> {
         if !data.starts_with(RECORD) {
             return None;
@@ -56,14 +56,14 @@ impl Record {
     }
 }
 
-/// After so many events, or bytes, it is repeated which requests a stream answers: a store that keeps 4096 events of it, or 4 MiB, has
-/// it still then.
+/// The numbers of events and bytes after which the record of the answered requests is repeated: a store that keeps 4096 events of a
+/// stream, or 4 MiB, always has one.
 const REPEATED_AFTER: (usize, usize) = (2000, 1 << 20);
 
 /// The record of the requests that a stream answers.
 pub(super) struct Opening {
     line: Vec<u8>,
-    /// How many events, and bytes, have followed since it was stored last. `None` before.
+    /// The numbers of events and bytes since the record was last stored. `None` before that.
     followed: Option<(usize, usize)>,
 }
 
@@ -75,7 +75,7 @@ impl Opening {
         }
     }
 
-    /// It as a line, if it is to be stored before these lines.
+    /// The record as a line, if it must be stored before these lines.
     pub(super) fn before(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
         let added = (memchr_iter(b'\n', lines).count(), lines.len());
         let (events, bytes) = self.followed.unwrap_or(REPEATED_AFTER);
@@ -86,8 +86,8 @@ impl Opening {
     }
 }
 
-/// Appends an event as a client sees it: nothing of a record but an id to come back with, where its revision has such events, and
-/// nothing of a change that another event tells of.
+/// Appends an event in the form that clients see: a record becomes an event with nothing but an id to resume from, if the revision
+/// has such events, and a change that an earlier event has announced is omitted.
 pub(super) fn write(
     out: &mut EventWriter<'_>,
     index: Option<u64>,
@@ -103,14 +103,14 @@ pub(super) fn write(
     if !data.is_empty() && !data.starts_with(RECORD) {
         return out.event(index, data);
     }
-    // That all was sent changes nothing for the client.
+    // The record that all events were sent is irrelevant to the client.
     let is_silent = matches!(Record::read(data), Some(Record::Sent(_)));
     if has_empty && index.is_some() && !is_silent {
         out.event(index, b"");
     }
 }
 
-/// Encodes events that are sent again. `seen` counts them.
+/// Encodes events that are replayed, and advances `seen` by one for each.
 pub(super) fn encode(
     stream: &str,
     seen: &mut u64,
@@ -129,17 +129,18 @@ pub(super) fn encode(
     out.finish()
 }
 
-/// How many notifications of changes a stream remembers: all that a store keeps of it by default.
+/// The number of change notifications that a stream remembers: as many events as a store keeps of it by default.
 const MAX_TOLD: usize = 4096;
 
-/// The changes that a standing stream tells of: each node that has the session adds a notification, and the first is sent.
+/// The changes that a standing stream has announced: each node that has the session adds a notification of a change, and only the
+/// first is sent.
 #[derive(Default)]
 pub(super) struct ToldChanges {
-    /// By their hashes, the indexes of the first events that tell of them.
+    /// The index of the first event that announces a change, by the change's hash.
     first: HashMap<u64, u64>,
 }
 
-/// A notification of changes, which are what is noted of it, and what it is about.
+/// A change notification, as far as it identifies the changes and their subject.
 #[derive(Deserialize)]
 struct ChangeNotification<'a> {
     #[serde(borrow)]
@@ -157,9 +158,9 @@ struct ChangeParams<'a> {
 }
 
 impl ToldChanges {
-    /// Notes an event of the stream. Returns whether others before it tell of the same changes.
+    /// Records an event of the stream. Returns whether earlier events announce the same changes.
     pub(super) fn note(&mut self, index: u64, data: &[u8]) -> bool {
-        // Few events are notifications of changes.
+        // Few events are change notifications.
         if memmem::find(data, Meta::CHANGES.as_bytes()).is_none() {
             return false;
         }
@@ -186,7 +187,7 @@ impl ToldChanges {
         is_told
     }
 
-    /// Forgets all, since no other node says more of that.
+    /// Forgets all changes, once no other node adds notifications of them any more.
     pub(super) fn clear(&mut self) {
         self.first = HashMap::new();
     }
@@ -241,14 +242,14 @@ mod tests {
         for (index, changes) in [(4, "1.1"), (5, "2.1"), (6, "2.1 1.1")] {
             assert!(note(index, &updated("a:", changes)));
         }
-        // Another change, another resource, and what is no notification of changes.
+        // Another change, another resource, and a message that is no change notification.
         assert!(!note(7, &updated("a:", "2.1 1.2")));
         assert!(!note(8, &updated("b:", "1.1")));
         for _ in 0..2 {
             let text = json!({"method": "a", "params": {"_meta": {}, "data": Meta::CHANGES}});
             assert!(!note(9, &text.to_string()));
         }
-        // What another node has added before, and a client that has not seen the first one yet.
+        // An earlier event that another node has added, and a client that has not seen the first one yet.
         assert!(!note(2, &updated("b:", "1.1")) && note(8, &updated("b:", "1.1")));
         assert!(!note(3, &updated("a:", "1.1 2.1")) && note(4, &updated("a:", "1.1")));
         for index in 10..10 + 3 * MAX_TOLD as u64 {

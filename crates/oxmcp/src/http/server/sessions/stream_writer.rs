@@ -1,4 +1,4 @@
-//! Writer of a stream: what is sent on it is stored, under a lease where other nodes may come to it.
+//! Writer of a stream, which stores the events that are sent, under a lease if other nodes may take over.
 
 use std::{
     future::pending,
@@ -25,14 +25,14 @@ use crate::{
     store::{AnyEventStore, Claim, EventBatch, Lease, Replay, StreamWrite},
 };
 
-/// How long a store is waited for that says nothing of a change, before it is asked.
+/// The time after which a store that reports no change is polled.
 const WATCHED: Duration = Duration::from_secs(30);
-/// How long it takes until a store is asked again that says of changes where there are none.
+/// The pause before the next poll of a store that reports changes when there are none.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long it takes until a store is asked again that has failed.
+/// The pause before the next request to a store that has failed.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// Where the events of a stream are kept.
+/// The location of a stream's events.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) store: Arc<dyn AnyEventStore>,
@@ -40,34 +40,34 @@ pub(super) struct Place {
     pub(super) stream: Arc<str>,
 }
 
-/// Writes a stream of a session into a store.
+/// The writer of a session's stream to a store.
 pub(super) struct StreamWriter {
     place: Place,
     /// Whether events without data are sent.
     has_empty: bool,
-    /// The lease under which it writes, where other nodes have the session, too.
+    /// The lease under which the writer writes, if other nodes have the session, too.
     lease: Option<Lease>,
     renewing: Option<Renewing>,
     is_fenced: bool,
-    /// Whether another node that has taken its place is left what it would have written.
+    /// Whether events are still stored, for the other node, after that node has taken over.
     forwards: bool,
-    /// The index of the newest event that it has written.
+    /// The index of the newest event that was written.
     last: u64,
-    /// Whether nothing is written any more.
+    /// Whether the writer has stopped writing.
     has_ended: bool,
 }
 
 /// Messages that were stored, or could not be.
 pub(super) struct Written {
-    /// All of them, as they are sent.
+    /// All messages, as they are sent.
     pub(super) events: Vec<u8>,
-    /// Those that are in no store, as they are sent.
+    /// The messages that were not stored, as they are sent.
     pub(super) unkept: Vec<u8>,
-    /// The indexes of the first and the last that was kept.
+    /// The indexes of the first and of the last stored message.
     pub(super) kept: Option<(u64, u64)>,
-    /// Whether nobody else has written between those.
+    /// Whether no other node has written events between those.
     pub(super) is_contiguous: bool,
-    /// Whether another node has taken the place of this one, which is to send none of them then.
+    /// Whether another node has taken over. Then this node must send none of the messages.
     pub(super) is_fenced: bool,
 }
 
@@ -87,8 +87,8 @@ impl Place {
             .await
     }
 
-    /// Looks for a record among the events up to this one, the newest first. Returns it with the last event that may
-    /// be before it: where there is none, the one before all that are there.
+    /// Searches for a record in the events up to `from`, starting with the newest. Returns the record with the index of the last
+    /// event that may precede it; if there is no record, with the index before all stored events.
     pub(super) async fn find_back<T>(
         &self,
         mut from: u64,
@@ -110,7 +110,7 @@ impl Place {
                         step = (step * 2).min(REPLAYED as u64);
                     }
                 }
-                // What is older is gone.
+                // Older events are gone.
                 Replay::Lost if step == 1 => break,
                 Replay::Lost => {
                     step /= 2;
@@ -126,9 +126,9 @@ impl Place {
         self.store.claim(session, stream, claim, lasts).await
     }
 
-    /// Waits until there may be an event after this one, for a while: not for a store that never says so. Cancel safe.
+    /// Waits until there may be an event after this one, for a limited time, since some stores never report one. Cancel safe.
     pub(super) async fn changed(&self, index: u64, is_again: bool) {
-        // One that waits for nothing must not be asked all the time.
+        // A store whose `watch` returns at once must not be polled without a pause.
         if is_again {
             sleep(PAUSE).await;
         }
@@ -147,8 +147,8 @@ impl Place {
 }
 
 impl StreamWriter {
-    /// A writer of a stream. If it is `leased` the stream is new, so that nobody else can know it yet: it is written under a lease,
-    /// which is renewed from the first event on.
+    /// Creates a writer of a stream. If it is `leased`, the stream must be new, so that no other node can know it yet: it is
+    /// written under a lease, which is renewed from the first event on.
     pub(super) fn new(place: Place, has_empty: bool, leased: bool) -> Self {
         Self {
             place,
@@ -166,13 +166,14 @@ impl StreamWriter {
         &self.place
     }
 
-    /// Lets it write under a lease that lasts until another node takes one: what it writes then is left to that.
+    /// Makes the writer write under a lease until another node takes one: events that it writes after that are stored for the other
+    /// node.
     pub(super) fn hold(&mut self, lease: Lease) {
         self.lease = Some(lease);
         self.forwards = true;
     }
 
-    /// Waits until another node has taken its place. Cancel safe.
+    /// Waits until another node has taken over. Cancel safe.
     pub(super) async fn fenced(&self) {
         match &self.renewing {
             Some(renewing) => renewing.lost.wait().await,
@@ -180,8 +181,8 @@ impl StreamWriter {
         }
     }
 
-    /// Stores messages, which are lines, and makes them events with the ids that they have got, but for changes that were `told`.
-    /// The stream ends with them, if it `ends`.
+    /// Stores messages, which are lines, and encodes them as events with their ids, except changes that were `told` before. The
+    /// stream ends with these messages if it `ends`.
     pub(super) async fn write(
         &mut self,
         lines: &[u8],
@@ -192,7 +193,8 @@ impl StreamWriter {
         let mut out = EventWriter::new(&name);
         let mut unkept = EventWriter::new(&name);
         let mut written = Written::nothing();
-        // What the store may have kept is not added again, and the rest does not wait for the store once more.
+        // After a failure, events that the store may have kept are not appended again, and the rest is sent without waiting for the
+        // store.
         let mut answers = true;
         let mut rest = lines.len();
         for part in parts(lines) {
@@ -215,7 +217,7 @@ impl StreamWriter {
             for message in batch.slices() {
                 let mut index = indexes.next();
                 if index.is_none() && answers && !self.has_ended {
-                    // What is refused with the others is tried alone: not all of them need be refused.
+                    // Messages that were refused as a batch are tried one by one: not all of them need to be refused.
                     let one = EventBatch::from_iter([message]);
                     match self.append(&one, false).await {
                         Ok(stored) => index = stored.first().copied(),
@@ -239,7 +241,7 @@ impl StreamWriter {
         written
     }
 
-    /// Stores an event that is nothing but an index to come back with.
+    /// Stores an event with nothing but an index to resume from.
     pub(super) async fn write_empty(&mut self) -> Option<u64> {
         let empty = EventBatch::from_iter([b""]);
         let appended = self.append(&empty, false).await;
@@ -257,7 +259,7 @@ impl StreamWriter {
         }
     }
 
-    /// Whether no other node has taken its place, as far as the store can tell.
+    /// Whether no other node has taken over, as far as the store can tell.
     pub(super) async fn is_newest(&self) -> bool {
         match self.lease {
             Some(lease) => self.place.renew(lease).await.unwrap_or(true),
@@ -272,8 +274,8 @@ impl StreamWriter {
         }
     }
 
-    /// Adds events. Returns the indexes of those that were kept: of none where another node has taken its place, and they are
-    /// not left to that.
+    /// Appends events. Returns the indexes of those that were stored: none if another node has taken over, and events are not
+    /// stored for it.
     async fn append(&mut self, events: &EventBatch, ends: bool) -> Result<Vec<u64>> {
         let write = || StreamWrite {
             ends,
@@ -302,7 +304,7 @@ impl StreamWriter {
         Ok(indexes)
     }
 
-    /// Its newest event is this one, which has renewed its lease.
+    /// Records the index of the newest event. Writing it has renewed the lease.
     fn note_written(&mut self, last: u64) {
         self.last = last;
         if let Some(lease) = self.lease.filter(|_| !self.forwards && !self.has_ended) {
@@ -333,11 +335,11 @@ impl Written {
     }
 }
 
-/// The renewal of a lease, whatever the writer of the stream waits for. It ends with this.
+/// The renewal of a lease, which is independent of the state of the stream's writer. It ends when this is dropped.
 struct Renewing {
-    /// The newest event that was written.
+    /// The index of the newest event that was written.
     last: Arc<AtomicU64>,
-    /// Set once another node has taken the place of this one.
+    /// Set once another node has taken over.
     lost: Arc<Latch>,
     _task: AbortOnDropHandle<()>,
 }
@@ -354,17 +356,17 @@ impl Renewing {
     }
 }
 
-/// Renews a lease while nothing is written, and sets `lost` once another node has taken the next one.
+/// Renews a lease while nothing is written, and sets `lost` once another node has taken the next lease.
 async fn renew(place: Place, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch>) {
     let mut renewed = 0;
     loop {
         sleep(RENEWAL).await;
         let newest = last.load(Ordering::Relaxed);
-        // What is written renews it.
+        // Writing renews the lease.
         if newest == mem::replace(&mut renewed, newest)
             && matches!(place.renew(lease).await, Ok(false))
         {
-            // A stream that was lost with all of the store is nobody's.
+            // A stream that was lost with the whole store was not taken by another node.
             if matches!(place.after(newest, 0).await, Ok(Replay::Events { .. })) {
                 lost.set();
             }
@@ -373,7 +375,7 @@ async fn renew(place: Place, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch
     }
 }
 
-/// Logs that a store has not told the index of events.
+/// Logs that a store has not returned the index of events.
 fn log_not_stored(error: &Error) {
     tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
 }

@@ -1,4 +1,4 @@
-//! Registry of a session's streams that are being sent on, by which a client that comes again reaches the one that it has lost.
+//! Registry of a session's live streams, by which a client that reconnects gets back the stream that it has lost.
 
 use std::{
     collections::HashMap,
@@ -22,52 +22,52 @@ use crate::{
     sync::Mutex,
 };
 
-/// How many parts of a stream may wait for its reader: behind them the outbox fills, and then senders wait.
+/// The number of parts of a stream that may wait for its reader. When it is reached, the outbox fills, and then senders wait.
 const READ_AHEAD: usize = 4;
-/// How many events are taken from a store at once.
+/// The number of events that are read from a store at once.
 pub(super) const REPLAYED: usize = 64;
-/// The first letter of the names of streams of requests.
+/// The first letter in the names of request streams.
 const REQUEST: char = 'r';
-/// The name of the standing stream. There is one: a client that opens it again goes on with it from where it is.
+/// The name of the standing stream. A session has only one: a client that opens it again continues it.
 pub(super) const STANDING_STREAM: &str = "s0";
 
-/// The streams of a session that are being sent on.
+/// The live streams of a session.
 #[derive(Default)]
 pub(super) struct Streams(Mutex<Live>);
 
 #[derive(Default)]
 struct Live {
-    /// The prefix of the names of its streams, where other nodes have named streams of the session, too.
+    /// The prefix in the names of streams, if other nodes have named streams of the session, too.
     prefix: Box<str>,
-    /// The number of the next stream of a request.
+    /// The number of the next request stream.
     next: u32,
-    /// By name, the way of a new reader to the task of the stream.
+    /// The senders that pass a new reader to the task of a stream, by the stream's name.
     by_name: HashMap<Arc<str>, Sender<Reader>>,
 }
 
 /// A client that reads a stream from an index on.
 pub(super) struct Reader {
     pub(super) sink: Sender<Bytes>,
-    /// The index of the last event that it has seen.
+    /// The index of the last event that the client has seen.
     pub(super) seen: u64,
 }
 
 /// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The messages that belong to one request: it ends with the answer, whether it is read or not.
+    /// The messages that belong to one request: the stream ends with the response, whether it has a reader or not.
     Request,
-    /// Those that belong to none: it lasts for as long as it is read.
+    /// The messages that belong to no request: the stream lasts for as long as it has a reader.
     Standing,
 }
 
 impl Streams {
-    /// Puts this into the names of all further streams.
+    /// Sets a prefix for the names of all further streams.
     pub(super) fn set_prefix(&self, prefix: &str) {
         self.0.lock().prefix = format!("{prefix}-").into();
     }
 
-    /// Hands a stream that is being sent on to a new reader, in place of the one before. `None` where there is no such stream.
+    /// Gives a live stream a new reader, in place of the previous one. `None` if there is no such stream.
     pub(super) fn resume(
         &self,
         name: &str,
@@ -80,12 +80,12 @@ impl Streams {
         sender.put(Reader { sink, seen }).then_some(body)
     }
 
-    /// Whether the standing stream is read.
+    /// Whether the standing stream is live.
     pub(super) fn has_standing(&self) -> bool {
         self.0.lock().has_standing()
     }
 
-    /// Registers a stream, `resumed` by its name or new. `None` where it would be a second standing one.
+    /// Registers a stream: a new one, or the `resumed` one with this name. `None` if it would be a second standing stream.
     pub(super) fn register(
         &self,
         purpose: Purpose,
@@ -104,9 +104,9 @@ impl Streams {
         Some((name, readers))
     }
 
-    /// Takes a stream out, unless a reader has come to it meanwhile, which is returned.
+    /// Unregisters a stream, unless a new reader has come meanwhile, which is returned.
     pub(super) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
-        // While the lock is held no other can come.
+        // While the lock is held no other reader can come.
         let mut live = self.0.lock();
         let reader = readers.take();
         if reader.is_none() {
@@ -115,7 +115,7 @@ impl Streams {
         reader
     }
 
-    /// Takes a stream out, whatever reader has come to it.
+    /// Unregisters a stream, even if a new reader has come.
     pub(super) fn remove(&self, name: &str) {
         self.0.lock().by_name.remove(name);
     }
@@ -136,10 +136,10 @@ impl Live {
     }
 }
 
-/// The readers that come to a stream.
+/// The new readers of a stream.
 pub(super) type Readers = Receiver<Reader>;
 
-/// The purpose of the stream of this name. `None` where no client has a stream of that name.
+/// The purpose of the stream with this name. `None` if no stream of a client can have that name.
 pub(super) fn purpose(name: &str) -> Option<Purpose> {
     if name == STANDING_STREAM {
         return Some(Purpose::Standing);
@@ -147,7 +147,7 @@ pub(super) fn purpose(name: &str) -> Option<Purpose> {
     name.starts_with(REQUEST).then_some(Purpose::Request)
 }
 
-/// A response whose events are what is sent.
+/// A response with a stream of the events that are sent to the returned sender.
 pub(super) fn stream_response(
     counted: Option<TaskTrackerToken>,
 ) -> (Sender<Bytes>, Response<ResponseBody>) {
@@ -159,7 +159,7 @@ pub(super) fn stream_response(
     (sink, response::events(ResponseBody::events(sent)))
 }
 
-/// The part of a stream that goes to one of its readers.
+/// The part of a stream that is sent to one of its readers.
 struct Sent {
     source: Receiver<Bytes>,
     _counted: Option<TaskTrackerToken>,
@@ -173,7 +173,7 @@ impl Stream for Sent {
     }
 }
 
-/// The task of the stream gives up a client that takes nothing: most streams are silent, and a timer for each would take memory.
+/// The task of the stream detects a client that stalls: most streams are silent, and a timer for each would take memory.
 impl EventSource for Sent {
     #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {

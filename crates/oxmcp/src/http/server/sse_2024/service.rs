@@ -1,6 +1,6 @@
 //! Service of the transport of 2024-11-05, for any number of sessions.
 //!
-//! Of the checks of `validation`, its requests pass only those of `Host` and `Origin`: GET and POST have rules of their own here.
+//! Of the checks in `validation`, its requests undergo only those of `Host` and `Origin`: GET and POST have their own rules here.
 
 use std::{
     convert::Infallible,
@@ -43,19 +43,19 @@ use crate::{
 /// The parameter of the query that names the session.
 const SESSION_ID: &str = "sessionId";
 
-/// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that know no other transport.
+/// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that support only this transport.
 ///
-/// A GET opens a session: it is answered by a stream of events that lasts as long as the session does, and that begins with
-/// the URI to post messages to. A POST to that URI is answered with 202, and what answers the message goes into the stream.
-/// Clients of later revisions that fall back to this transport are served their revision, up to 2025-11-25: later ones are not spoken
-/// over it.
+/// A GET opens a session: it is answered with a stream of events that lasts as long as the session does, and that begins with the
+/// URI to which messages are posted. A POST to that URI is answered with 202, and the response to the message goes into the stream.
+/// Clients of later revisions that fall back to this transport are served in their revision, up to 2025-11-25: later revisions do
+/// not support it.
 ///
-/// It is a [`tower_service::Service`], which mounts in axum, hyper and all that speaks tower; or it serves an address by
-/// itself. It is a cheap handle: clones are the same service. It does not look at paths: by default clients post to where they
-/// got the stream.
+/// It is a [`tower_service::Service`], which mounts in axum, hyper and everything that supports tower; or it serves an address by
+/// itself. It is a cheap handle: clones are the same service. It ignores paths: by default clients post to the URI of the stream.
 ///
-/// It answers only where `Host` is a name of this machine, and to no page from elsewhere, since a web page in
-/// somebody's browser reaches whatever listens on this machine. Programs elsewhere are kept out by the address that it listens on. Sessions belong to the [`Principal`] that opened them.
+/// It answers only requests whose `Host` is a name of this machine, and refuses pages from elsewhere, because any web page in a
+/// browser on this machine can reach its local ports. Programs elsewhere are kept out by the address that the service listens on.
+/// Sessions belong to the [`Principal`] that opened them.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::LegacySse};
@@ -82,24 +82,24 @@ pub struct LegacySse {
 
 pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
 
-/// The settings, fixed before the first request.
+/// The settings, which are fixed before the first request.
 #[derive(Clone)]
 struct Settings {
     choose: Choose,
-    /// The server that is always chosen, where it is known.
+    /// The server that is always chosen, if it is known.
     server: Option<Server>,
     policy: Policy,
     limits: Limits,
     messages: String,
-    /// The access tokens that it demands.
+    /// The access tokens that the service demands.
     #[cfg(feature = "auth")]
     protected: Option<ProtectedResource>,
 }
 
 impl LegacySse {
-    /// A service whose sessions are served by what `choose` returns: a [`Server`], or with `None` nothing, which is answered
-    /// with 400. It is asked once for each session. Most return a clone of one server; one may look at the request to serve
-    /// another to each customer.
+    /// Creates a service whose sessions are served by the [`Server`] that `choose` returns. If it returns `None`, the request is
+    /// answered with 400. `choose` is called once for each session. Most return a clone of one server; `choose` may also look at
+    /// the request to serve another server to each customer.
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
@@ -118,7 +118,7 @@ impl LegacySse {
         }
     }
 
-    /// The part of another endpoint that has this transport, too.
+    /// The service within an endpoint that has other transports, too.
     pub(in crate::http::server) fn within(
         choose: &Choose,
         policy: &Policy,
@@ -157,15 +157,14 @@ impl LegacySse {
         self
     }
 
-    /// Where clients post their messages, as a path or a URL from outside. By default, where they got the stream.
+    /// The URI to which clients post their messages, as a path or a URL from outside. By default, the URI of the stream.
     #[must_use]
     pub fn messages(mut self, uri: impl Into<String>) -> Self {
         self.set().messages = uri.into();
         self
     }
 
-    /// The bounds of the service: of bodies and of sessions. Those of what goes on in a session are the
-    /// [server's](Server::limits).
+    /// The limits of the service: of bodies and of sessions. The limits within a session are those of the [server](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.budget.set_limit(limits.http.max_bytes);
@@ -175,8 +174,8 @@ impl LegacySse {
 
     /// Demands access tokens. See [`StreamableHttp::protect`](crate::http::StreamableHttp::protect).
     ///
-    /// Tokens that are bound to a key ([`ProtectedResource::dpop`]) come with proofs for the URL of the resource: clients must get
-    /// the stream there, and post their messages there as well.
+    /// Tokens that are bound to a key ([`ProtectedResource::dpop`]) come with proofs for the URL of the resource: clients must open
+    /// the stream at that URL, and post their messages there as well.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
@@ -188,7 +187,7 @@ impl LegacySse {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Serves an address, on every path of it, until the returned handle is closed or dropped.
+    /// Serves an address, under any path, until the returned handle is closed or dropped.
     ///
     /// ```no_run
     /// use oxmcp::{Server, http::LegacySse};
@@ -202,11 +201,11 @@ impl LegacySse {
     /// ```
     ///
     /// # Errors
-    /// Where it is not possible to listen on the address, or a setting is wrong. Where the one server that this was made
-    /// [from](Self::from) was put together wrongly.
+    /// If it is not possible to listen on the address, or a setting is wrong, or the one server that the service was made
+    /// [from](Self::from) is misconfigured.
     ///
     /// # Cancel safety
-    /// When the future is dropped, nothing stays behind.
+    /// If the future is dropped, nothing is left behind.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
@@ -232,11 +231,11 @@ impl LegacySse {
         )?)
     }
 
-    /// Opens no more sessions, and closes those that are open: what runs may finish within [`Limits::drain`], and streams
-    /// end. It may be called again, and by several at once.
+    /// Opens no more sessions, and closes those that are open: running requests may finish within [`Limits::drain`], and streams
+    /// end. It may be called repeatedly and concurrently.
     ///
     /// # Cancel safety
-    /// When the future is dropped, sessions go on closing, and no more are opened.
+    /// If the future is dropped, sessions go on closing, and no more are opened.
     pub async fn close(&self) {
         let closing = self.sessions.close();
         let closed = join_all(closing.iter().map(ServerSession::close));
@@ -246,7 +245,7 @@ impl LegacySse {
         }
     }
 
-    /// Answers a request, if its token lets it in, where one is demanded.
+    /// Answers a request, if its token is valid or none is demanded.
     async fn admit<B>(
         self,
         #[cfg_attr(
@@ -293,7 +292,7 @@ impl LegacySse {
         }
     }
 
-    /// Hands a message to its session.
+    /// Gives a message to its session.
     async fn post<B>(&self, parts: &Parts, body: B) -> Result<Response<ResponseBody>, Refused>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
@@ -329,7 +328,7 @@ impl LegacySse {
             serving.check_scopes_of_body(&message)?;
         }
         drop(session);
-        // Its token may be another one than that of the stream.
+        // The token of the message may differ from that of the stream.
         let posted = inbox.post_from(charge.with(message), principal.cloned());
         match posted.await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
@@ -337,14 +336,14 @@ impl LegacySse {
         }
     }
 
-    /// When a stream ends that a request opens, or keeps open.
+    /// The deadline of the stream that a request opens, or keeps open.
     #[cfg(feature = "auth")]
     fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
         let resource = self.settings.protected.as_ref()?;
         resource.stream_deadline(parts)
     }
 
-    /// The session of a message, by the head of its request.
+    /// The session of a message, according to the head of its request.
     fn inbox(&self, parts: &Parts) -> Result<(SseInbox, ServerSession), Refused> {
         let id = session_id(parts.uri.query())?;
         let principal = parts.extensions.get::<Principal>();
@@ -392,7 +391,8 @@ impl LegacySse {
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
-        // Handlers know by which request the session was opened; theirs come by others, all to the one connection.
+        // Handlers get the head of the request that opened the session; their messages come in other requests, all on this
+        // connection.
         let caller = Caller {
             is_alone: false,
             trace: None,
@@ -411,7 +411,7 @@ impl LegacySse {
         };
         #[cfg(feature = "auth")]
         if let Some(deadline) = &deadline {
-            // The answers to calls that have begun come by this stream alone.
+            // The responses to calls in flight can only be sent on this stream.
             let connection = Arc::clone(session.session.connection());
             let busy = move || !connection.in_flight().is_empty() || connection.outbox.unsent() > 0;
             deadline.put_off_while(busy);
@@ -466,18 +466,18 @@ opaque_debug!(LegacySse, |it| {
     closing: it.sessions.is_closing(),
 });
 
-/// The URI to post to, which names the session.
+/// The URI to post to, which contains the session id.
 fn endpoint(messages: &str, session: &str) -> String {
     let joint = if messages.contains('?') { '&' } else { '?' };
     format!("{messages}{joint}{SESSION_ID}={session}")
 }
 
-/// Whether the query of a URI names a session, and so the request belongs to this transport.
+/// Whether the query of a URI names a session, so that the request belongs to this transport.
 pub(in crate::http::server) fn names_session(query: Option<&str>) -> bool {
     query.is_some_and(|query| session_id(Some(query)).is_ok())
 }
 
-/// The session that the query of a URI names.
+/// The session id in the query of a URI.
 fn session_id(query: Option<&str>) -> Result<&str, Refused> {
     let mut named = query.unwrap_or_default().split('&').filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;
@@ -496,7 +496,7 @@ fn session_id(query: Option<&str>) -> Result<&str, Refused> {
     }
 }
 
-/// The refusal of a request, for a reason that its sender can act on.
+/// A refusal with a reason that the client can act on.
 fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
     let mut response = Response::new(ResponseBody::full(why.into()));
     *response.status_mut() = status;
@@ -505,7 +505,7 @@ fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
     Box::new(response)
 }
 
-/// There is no such session, or it belongs to another principal: the response does not tell which.
+/// The refusal if there is no such session, or it belongs to another principal: the response does not tell which.
 fn unknown() -> Refused {
     refuse(
         StatusCode::NOT_FOUND,
@@ -513,7 +513,7 @@ fn unknown() -> Refused {
     )
 }
 
-/// Another method of HTTP.
+/// The refusal of another HTTP method.
 fn not_allowed() -> Refused {
     let mut refused = refuse(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -524,7 +524,7 @@ fn not_allowed() -> Refused {
     refused
 }
 
-/// Nothing is begun any more.
+/// The refusal while the service is closing.
 fn closing() -> Refused {
     refuse(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -532,7 +532,7 @@ fn closing() -> Refused {
     )
 }
 
-/// What went wrong on this side is told to its log.
+/// The refusal after a failure of the server, whose details are only logged.
 fn failed(error: &Error) -> Refused {
     tracing::error!(%error, "no session can be opened");
     refuse(

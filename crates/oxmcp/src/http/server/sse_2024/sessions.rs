@@ -19,7 +19,7 @@ use crate::{
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     table: RwLock<Table>,
-    /// The quota, which counts those that are just being opened, too.
+    /// The quota, which also counts sessions that are being opened.
     quota: SessionQuota,
 }
 
@@ -33,19 +33,19 @@ struct Table {
 pub(super) struct OpenSession {
     pub(super) inbox: SseInbox,
     pub(super) session: ServerSession,
-    /// The principal that opened it, and alone may post to it.
+    /// The principal that opened the session, and the only one that may post to it.
     pub(super) principal: Option<Principal>,
-    /// When the stream ends: with the newest token that the principal has posted with.
+    /// The deadline of the stream: the expiry of the newest token that the principal has posted with.
     #[cfg(feature = "auth")]
     pub(super) deadline: Option<StreamDeadline>,
     pub(super) _permit: QuotaPermit,
 }
 
 impl Sessions {
-    /// A permit for one more.
+    /// Acquires a permit for one more session.
     ///
     /// # Errors
-    /// Where there is none. All have their stream open, so that none is evicted.
+    /// If the quota is exceeded. All sessions have their stream open, so none is evicted.
     pub(super) fn acquire(
         &self,
         principal: Option<&Principal>,
@@ -55,12 +55,12 @@ impl Sessions {
         self.quota.acquire(principal.as_ref(), limits)
     }
 
-    /// How many there are.
+    /// The quota, which counts the sessions.
     pub(super) fn quota(&self) -> &SessionQuota {
         &self.quota
     }
 
-    /// Keeps a session until it ends. Returns false where all are being closed.
+    /// Keeps a session until it ends. Returns false if the service is closing.
     pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) -> bool {
         let session = opened.session.clone();
         let mut table = self.table.write();
@@ -79,7 +79,8 @@ impl Sessions {
         true
     }
 
-    /// Where to hand what is posted to a session, and the session. `None` for a principal that it does not belong to, as if there were none.
+    /// The inbox for messages of a session, and the session. `None` for a principal to which it does not belong, as if it did not
+    /// exist.
     pub(super) fn find(
         &self,
         id: &str,
@@ -91,7 +92,7 @@ impl Sessions {
         (open.principal.as_ref() == principal).then(found)
     }
 
-    /// Lets the stream of a session last as long as a newer token.
+    /// Extends the stream of a session to the deadline of a newer token.
     #[cfg(feature = "auth")]
     pub(super) fn extend(&self, id: &str, newer: &StreamDeadline) {
         let table = self.table.read();
@@ -101,7 +102,7 @@ impl Sessions {
         }
     }
 
-    /// How many are open.
+    /// The number of open sessions.
     pub(in crate::http::server) fn open(&self) -> usize {
         self.table.read().open.len()
     }
@@ -110,7 +111,7 @@ impl Sessions {
         self.table.read().closing
     }
 
-    /// Takes no more sessions, and returns those that are open.
+    /// Refuses new sessions, and returns those that are open.
     pub(super) fn close(&self) -> Vec<ServerSession> {
         let mut table = self.table.write();
         table.closing = true;

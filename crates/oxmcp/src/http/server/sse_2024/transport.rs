@@ -1,4 +1,4 @@
-//! Transport of one session: messages that are posted in, and a stream of events out.
+//! Transport of one session: an inbox for posted messages, and a stream of events to the client.
 
 use std::{
     fmt,
@@ -35,15 +35,15 @@ use crate::{
     },
 };
 
-/// How many messages may wait to be taken, each way. Then the sender of another one waits.
+/// The number of messages that may wait in each direction. When it is reached, the next sender waits.
 const CAPACITY: usize = 1;
 
-/// One session of the transport of revision 2024-11-05 (HTTP with SSE), for those who route requests themselves; others use
-/// [`LegacySse`](super::LegacySse).
+/// One session of the transport of revision 2024-11-05 (HTTP with SSE), for programs that route requests themselves; other programs
+/// use [`LegacySse`](super::LegacySse).
 ///
-/// What the server sends goes into the stream of events that answers the client's GET; what the client sends comes by POST,
-/// and is handed to the [`SseInbox`]. The session ends when the client closes the stream, and closing the session ends the
-/// stream. It connects once.
+/// Messages of the server go into the stream of events that answers the client's GET; messages of the client arrive by POST, and
+/// are given to the [`SseInbox`]. The session ends when the client closes the stream, and closing the session ends the stream. The
+/// transport connects only once.
 ///
 /// ```
 /// use oxmcp::{Server, http::SseTransport};
@@ -62,16 +62,17 @@ const CAPACITY: usize = 1;
 pub struct SseTransport(Option<(SseReader, SseWriter)>);
 
 impl SseTransport {
-    /// A session whose client is told to post its messages to `endpoint`, a URI that may be relative to that of the stream.
-    /// Whoever knows the URI can post: it must hold what cannot be guessed, and be checked as all requests are.
+    /// Opens a session whose client is told to post its messages to `endpoint`, a URI that may be relative to that of the stream.
+    /// Everyone who knows the URI can post: it must contain a part that is impossible to guess, and requests to it must be checked
+    /// like all others.
     ///
-    /// Returns what to connect to a server, where to hand what the client posts, and the response to its GET.
+    /// Returns the transport to connect to a server, the inbox for the messages that the client posts, and the response to its GET.
     #[must_use]
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
         Self::open_in(endpoint, None)
     }
 
-    /// The same, where what its client has not taken counts in a budget.
+    /// Opens a session like [`open`](Self::open), whose pending events count in a budget.
     pub(super) fn open_in(
         endpoint: &str,
         budget: Option<&Arc<Budget>>,
@@ -125,7 +126,7 @@ impl Transport for SseTransport {
         "the client".into()
     }
 
-    /// Modern revisions do not have it.
+    /// Modern revisions do not have this transport.
     fn is_legacy(&self) -> bool {
         true
     }
@@ -139,28 +140,28 @@ impl fmt::Debug for SseTransport {
     }
 }
 
-/// Takes what the client of one session posts; made by [`SseTransport::open`]. When the last clone is dropped, the session
-/// knows that nothing will come any more, and ends.
+/// Takes the messages that the client of one session posts; made by [`SseTransport::open`]. When the last clone is dropped, no more
+/// messages can come, and the session ends.
 #[derive(Clone)]
 pub struct SseInbox(mpsc::Sender<Post>);
 
-/// A message that was posted, and who has posted it, where that is known.
+/// A posted message, and its sender, if the sender is known.
 type Post = (Bytes, Option<Principal>);
 
 impl SseInbox {
-    /// Hands a message to the session, and waits until there is room for it. The POST that brought it is then answered with
-    /// 202; what answers the message goes into the stream.
+    /// Gives a message to the session, and waits until there is room for it. The POST that carried it is then answered with 202;
+    /// the response to the message goes into the stream.
     ///
     /// # Errors
-    /// Where the session has ended: the POST is answered with 404.
+    /// If the session has ended: the POST must be answered with 404.
     ///
     /// # Cancel safety
-    /// Dropped before it returns, the message is not handed over.
+    /// If the future is dropped before it returns, the message is not given to the session.
     pub async fn post(&self, message: impl Into<Bytes> + Send) -> Result<()> {
         self.post_from(message.into(), None).await
     }
 
-    /// The same for a known sender, who is the caller of what the message asks for.
+    /// Posts a message of a known sender, who is the caller of its request.
     pub(super) async fn post_from(&self, message: Bytes, sender: Option<Principal>) -> Result<()> {
         let posted = self.0.send((message, sender)).await;
         posted.map_err(|_| Error::closed("the session has ended"))
@@ -175,7 +176,7 @@ impl fmt::Debug for SseInbox {
     }
 }
 
-/// Reads what the client of an [`SseTransport`] posts.
+/// Reads the messages that the client of an [`SseTransport`] posts.
 pub struct SseReader {
     posts: mpsc::Receiver<Post>,
     /// Set when the client closes its stream.
@@ -187,7 +188,7 @@ pub struct SseReader {
 impl ReadHalf for SseReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         let post = select! {
-            // What was posted before the client went is taken, as it is where a pipe ends.
+            // Messages that were posted before the client disconnected are still read, as at the end of a pipe.
             biased;
             post = self.posts.recv() => post,
             () = self.disconnected.cancelled() => None,
@@ -213,9 +214,9 @@ opaque_debug!(SseReader, |it| { disconnected: it.disconnected.is_cancelled() });
 
 /// Writes to the stream of an [`SseTransport`].
 pub struct SseWriter {
-    /// None once it was closed.
+    /// `None` once the writer was closed.
     events: Option<mpsc::Sender<Bytes>>,
-    /// The budget that what the client has not taken counts in, where there is one.
+    /// The budget in which events count that the client has not taken, if there is one.
     budget: Option<Arc<Budget>>,
 }
 
@@ -225,7 +226,7 @@ impl WriteHalf for SseWriter {
         let Some(writer) = &self.events else {
             return Err(closed());
         };
-        // The driver keeps them for as long as this waits.
+        // The driver keeps the messages for as long as this waits.
         let length = messages.as_lines().len();
         let _waiting = self.budget.as_ref().map(|it| it.charge(length));
         let mut events = Vec::new();
@@ -236,7 +237,7 @@ impl WriteHalf for SseWriter {
             Some(budget) => budget.charge(events.len()).with(events),
             None => events.into(),
         };
-        // While the client does not read, this waits, and the session takes nothing more from it.
+        // While the client does not read, this waits, and the session takes no more messages from the client.
         writer.send(events).await.map_err(|_| closed())
     }
 
@@ -269,10 +270,10 @@ fn write_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
     event.write(out);
 }
 
-/// The events of a stream, and where they come from.
+/// The events of a stream, and their sender.
 struct SentEvents {
     sender: WeakSender<Bytes>,
-    /// Whether the client has taken any.
+    /// Whether the client has taken any event.
     is_begun: bool,
     events: BoxStream<'static, Bytes>,
 }
@@ -292,15 +293,15 @@ impl EventSource for SentEvents {
     }
 
     fn has_data(&self) -> bool {
-        // A session that has ended leaves its end to be taken.
+        // The end of a session that has ended is still to be taken.
         let sender = self.sender.upgrade();
         !self.is_begun || sender.is_none_or(|sender| sender.capacity() < CAPACITY)
     }
 }
 
-/// What is in the stream.
+/// The contents of the stream.
 struct Events {
-    /// Where to post.
+    /// The event with the URI to post to.
     first: Option<Bytes>,
     events: mpsc::Receiver<Bytes>,
     /// Tells the session when the client drops the stream.

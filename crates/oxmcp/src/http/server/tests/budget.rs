@@ -1,4 +1,4 @@
-//! Tests of the budget of an endpoint: what clients of sessions make it keep counts, for as long as it is kept.
+//! Tests of the budget of an endpoint: data that is kept for clients of sessions counts for as long as it is kept.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
     session::middleware,
 };
 
-/// How much clients say.
+/// The length of the long texts that clients send.
 const LONG: usize = 8 << 10;
 
 fn initialize() -> Value {
@@ -67,7 +67,7 @@ async fn a_client_whose_words_have_no_room_any_more_opens_no_session() {
             }
         }
     });
-    // There is room for the body, and for what the client says, but not beside what others have come by meanwhile.
+    // There is room for the body and for the client's text, but not together with the charge that is added meanwhile.
     let limits = Limits::default().http(|http| http.max_bytes(LONG * 3));
     let server = files().layer(layer);
     let endpoint = StreamableHttp::from(server.clone()).limits(limits);
@@ -124,7 +124,7 @@ async fn the_head_of_a_subscription_counts_for_as_long_as_it_lasts() {
         assert_eq!(answered.status(), StatusCode::OK);
     };
     ask(2, "resources/subscribe").await;
-    // As it is, and as handlers see it.
+    // The head itself, and the copy for handlers.
     let kept = used(&endpoint) - before;
     assert!(kept >= LONG * 2, "{kept}");
     ask(3, "resources/unsubscribe").await;

@@ -1,4 +1,4 @@
-//! Tests of an endpoint: its settings, its budget, the streams of its sessions.
+//! Tests of an endpoint: its settings, its budget, and the streams of its sessions.
 
 mod budget;
 mod settings;

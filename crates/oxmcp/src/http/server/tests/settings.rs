@@ -1,4 +1,4 @@
-//! Endpoints without streams, without sessions, and with ids or routes of one's own.
+//! Tests of endpoints without streams, without sessions, and with ids or routes of the user's own.
 
 use std::sync::{
     Arc,
@@ -127,7 +127,7 @@ async fn an_endpoint_without_streams_answers_with_json_alone() {
     let in_session = |method| builder(method).header("mcp-session-id", &id);
     let answer = message(send(&endpoint, in_session("POST"), &call("steps")).await).await;
     assert_eq!(text(&answer), "done");
-    // No question would reach it.
+    // A request of the server could not reach the client.
     let answer = message(send(&endpoint, in_session("POST"), &call("asks")).await).await;
     assert_eq!(text(&answer), "false");
     for get in [in_session("GET"), builder("GET")] {
@@ -135,7 +135,7 @@ async fn an_endpoint_without_streams_answers_with_json_alone() {
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
         assert_eq!(refused.headers()["allow"], "POST");
     }
-    // With streams, all of that is there.
+    // With streams, all of this works.
     let endpoint = StreamableHttp::from(server());
     let id = open(&endpoint).await;
     let in_session = builder("POST").header("mcp-session-id", &id);
@@ -153,7 +153,7 @@ async fn an_endpoint_without_sessions_serves_legacy_requests_by_themselves() {
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let accepted = send(&endpoint, builder("POST"), &initialized).await;
     assert_eq!(accepted.status(), StatusCode::ACCEPTED);
-    // Another node would do as well.
+    // Another node could serve these requests as well.
     let endpoint = StreamableHttp::from(server()).stateless();
     for revision in ["2025-06-18", "2025-11-25"] {
         let named = builder("POST").header("mcp-protocol-version", revision);
@@ -168,7 +168,7 @@ async fn an_endpoint_without_sessions_serves_legacy_requests_by_themselves() {
         body.contains("notifications/progress") && body.contains("done"),
         "{body}"
     );
-    // 404 would say that a session has ended.
+    // 404 would mean that a session has ended.
     let unknown = send(
         &endpoint,
         builder("POST"),
@@ -177,7 +177,7 @@ async fn an_endpoint_without_sessions_serves_legacy_requests_by_themselves() {
     .await;
     assert_eq!(unknown.status(), StatusCode::OK);
     assert_eq!(message(unknown).await["error"]["code"], -32601);
-    // Without a header it is of the revision that had none, which has batches.
+    // Without the header the request is of the last revision without it, which has batches.
     let batch = json!([request(1, "ping", &json!({})), call("asks")]);
     let answers = message(send(&endpoint, builder("POST"), &batch).await).await;
     assert_eq!(answers.as_array().unwrap().len(), 2);
@@ -206,7 +206,7 @@ async fn sessions_have_ids_of_ones_own() {
     let named = builder("POST").header("mcp-session-id", "eu.0");
     let answer = message(send(&endpoint, named, &call("asks")).await).await;
     assert_eq!(text(&answer), "true");
-    // The same id again, and what is none.
+    // The same id again, and invalid ids.
     count.store(0, Ordering::Relaxed);
     for node in ["eu", "e u", &"x".repeat(200)] {
         let refused = send(&endpoint, opening(node), &initialize("2025-11-25")).await;

@@ -1,4 +1,4 @@
-//! Tests of the streams of sessions: readers that are slow or come again, what a store has lost, how streams end.
+//! Tests of the streams of sessions: slow readers, resumption, lost events, and the end of streams.
 
 use std::sync::{
     Arc,
@@ -82,7 +82,7 @@ impl Watching {
         send(&self.endpoint, builder, message).await
     }
 
-    /// The stream of the session, from an event on.
+    /// The stream of the session, from after the event `seen`.
     async fn listen(&self, seen: Option<&str>) -> ResponseBody {
         let builder = builder("GET").header("mcp-session-id", &self.id);
         let seen = seen.into_iter();
@@ -92,7 +92,7 @@ impl Watching {
         response.into_body()
     }
 
-    /// How many bytes the endpoint holds.
+    /// The number of bytes that the endpoint holds.
     fn held(&self) -> usize {
         self.endpoint.state.budget.used()
     }
@@ -105,7 +105,7 @@ impl Watching {
             .into_body()
     }
 
-    /// Sends the notification that is long.
+    /// Sends the long notification.
     async fn update(&self) {
         self.server.resource_updated(&self.uri);
         sleep(SECOND).await;
@@ -117,7 +117,7 @@ async fn frame(body: &mut ResponseBody) -> Option<Bytes> {
     Some(frame.unwrap().into_data().unwrap())
 }
 
-/// Reads the notification that is long. Returns its id.
+/// Reads the long notification. Returns its id.
 async fn read_long(body: &mut ResponseBody) -> String {
     let first = frame(body).await.unwrap();
     let mut read = first.len();
@@ -195,7 +195,7 @@ async fn what_is_unread_does_not_outlive_its_session_for_long() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
     frame(&mut body).await.unwrap();
-    // More than are kept for a reader: the stream waits for it.
+    // More notifications than fit for a reader: the stream waits for it.
     for _ in 0..6 {
         watching.update().await;
     }
@@ -208,7 +208,7 @@ async fn what_is_unread_does_not_outlive_its_session_for_long() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_shows_at_once_that_it_has_begun() {
-    // Events without data are unknown there.
+    // This revision has no events without data.
     let watching = Watching::open_in("2025-06-18", MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
     let begun = tokio::time::timeout(SECOND, frame(&mut body)).await;
@@ -298,12 +298,12 @@ async fn a_reader_that_takes_nothing_more_is_given_up_though_another_has_its_pla
     assert!(watching.held() < before + LONG / 2);
 }
 
-/// A store that says of a stream, when it is asked for the second time, that it has lost something, or that it fails.
+/// A store that on the second read of a stream reports lost events, or fails.
 struct Lossy {
     store: Arc<MemoryEventStore>,
     asked: Arc<AtomicUsize>,
     fails: bool,
-    /// What it does not keep.
+    /// The text whose events the store refuses; none if it is empty.
     refused: &'static str,
 }
 
@@ -376,14 +376,14 @@ async fn a_reader_is_sent_nothing_after_a_gap() {
         sleep(SECOND).await;
         assert_eq!(asked.load(Ordering::Relaxed), 2);
         watching.update().await;
-        // It ends, and its client comes again, which is told of the gap.
+        // The stream ends, and its client reconnects, and is then told of the gap.
         assert!(frame(&mut again).await.is_none());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_store_knows_that_a_stream_has_ended() {
-    // Also where it does not keep the answer.
+    // Also if the store does not keep the response.
     for refused in ["", r#""result""#] {
         has_ended(refused).await;
     }

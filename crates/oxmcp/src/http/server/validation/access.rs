@@ -1,5 +1,5 @@
-//! Hosts and origins that may use an endpoint. A page in a browser can make requests to whatever its user can reach, under a name of
-//! its own for this machine: `Host` and `Origin` give it away.
+//! Hosts and origins that may use an endpoint. A page in a browser can make requests to every address that its user can reach,
+//! through a host name of its own that resolves to this machine: `Host` and `Origin` reveal such requests.
 
 use std::{
     borrow::Cow,
@@ -19,20 +19,20 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The hosts and origins that may use an endpoint. By default those of its user's own machine: no other name
-/// reaches it, and no page from elsewhere may talk to it.
+/// The hosts and origins that may use an endpoint. By default those of this machine: the endpoint is reachable under no other name,
+/// and pages from elsewhere may not use it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::server) struct Policy {
     hosts: Allowed<Authority<'static>>,
     origins: Allowed<PageOrigin>,
-    /// The first entry that cannot be read.
+    /// The first entry that cannot be parsed.
     problem: Option<String>,
-    /// Whether a refused host was warned of: once is enough to see what is missing, and anybody can send more.
+    /// Whether a refused host was logged: one warning is enough to see which name is missing, and any client can cause more.
     has_warned: Arc<AtomicBool>,
 }
 
 impl Policy {
-    /// Replaces the hosts that the endpoint is reached by: each `name` or `name:port`, or `*` for any.
+    /// Replaces the hosts under which the endpoint is reachable: each `name` or `name:port`, or `*` for any.
     pub(in crate::http::server) fn allow_hosts(
         &mut self,
         hosts: impl IntoIterator<Item = impl Into<String>>,
@@ -46,8 +46,8 @@ impl Policy {
         );
     }
 
-    /// Replaces the origins from which pages may talk to the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for
-    /// any. Pages of the host itself always may, where not any host will do.
+    /// Replaces the origins whose pages may use the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for any. Pages
+    /// of the endpoint's own host always may, unless any host is allowed.
     pub(in crate::http::server) fn allow_origins(
         &mut self,
         origins: impl IntoIterator<Item = impl Into<String>>,
@@ -59,8 +59,8 @@ impl Policy {
         );
     }
 
-    /// Whether this origin was listed by name: pages of it may read responses. One that is let in without, be it by `*`, since it is
-    /// of this machine or of the host itself, was not.
+    /// Whether this origin was listed by name, so that its pages may read responses. Origins that are allowed for another reason,
+    /// by `*`, as those of this machine or as that of the host itself, are not listed.
     pub(in crate::http::server) fn lists_origin(&self, origin: &str) -> bool {
         matches!(&self.origins, Allowed::Listed(listed)
             if PageOrigin::parse(origin).is_some_and(|origin| listed.contains(&origin)))
@@ -69,7 +69,7 @@ impl Policy {
     /// Checks the entries of both lists.
     ///
     /// # Errors
-    /// Where something is. Then no request may be let in: what was meant is not known.
+    /// If an entry cannot be parsed. Then no request may be admitted, because the intended entries are unknown.
     pub(in crate::http::server) fn check(&self) -> Result<()> {
         match &self.problem {
             Some(problem) => Err(Error::misuse(problem.clone())),
@@ -77,7 +77,7 @@ impl Policy {
         }
     }
 
-    /// Keeps what cannot be read as the problem, and then allows nothing.
+    /// Records an entry that cannot be parsed as the problem, and then allows nothing.
     fn allowed<T>(&mut self, listed: Result<Allowed<T>, String>, wanted: &str) -> Allowed<T> {
         listed.unwrap_or_else(|entry| {
             let problem = format!("{entry:?} is not {wanted}");
@@ -87,7 +87,7 @@ impl Policy {
     }
 }
 
-/// Those that are allowed, or the first that cannot be read.
+/// The allowed entries, or the first that cannot be parsed.
 fn list<T>(
     entries: impl IntoIterator<Item = impl Into<String>>,
     parse: fn(&str) -> Option<T>,
@@ -119,7 +119,7 @@ pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
     .into())
 }
 
-/// [`Check::Origin`](super::check::Check::Origin). Only browsers send one.
+/// [`Check::Origin`](super::check::Check::Origin). Only browsers send the header.
 pub(super) fn origin(policy: &Policy, parts: &Parts) -> Checked {
     let Some(origin) = only(&parts.headers, &header::ORIGIN)? else {
         return Ok(());
@@ -159,7 +159,7 @@ fn parsed(host: &str) -> Result<Authority<'_>, Failure> {
     Authority::parse(host).ok_or_else(|| "`Host` names no host".into())
 }
 
-/// A host with or without a port, as `Host` has it.
+/// A host with or without a port, as in `Host`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Authority<'a> {
     /// In lower case, without the brackets of an IPv6 address.
@@ -204,14 +204,14 @@ impl<'a> Authority<'a> {
         text.parse().ok().filter(|_| is_number)
     }
 
-    /// Whether it is this machine, to itself.
+    /// Whether the host is this machine's loopback interface.
     fn is_loopback(&self) -> bool {
         let address = || self.host.parse().map(|it: IpAddr| it.to_canonical());
         matches!(&*self.host, "localhost" | "127.0.0.1")
             || address().is_ok_and(|it| it.is_loopback())
     }
 
-    /// Without the port, where it is the one that the scheme has anyway.
+    /// Without the port if it is the default of the scheme.
     fn in_scheme(mut self, scheme: &str) -> Self {
         let default = match scheme {
             "http" => Some(80),
@@ -230,7 +230,7 @@ fn in_lower_case(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// The origin of a page, as `Origin` has it.
+/// The origin of a page, as in `Origin`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PageOrigin {
     scheme: Box<str>,
@@ -254,7 +254,7 @@ impl PageOrigin {
         matches!(&*self.scheme, "http" | "https")
     }
 
-    /// Whether the page comes from the host that it talks to.
+    /// Whether the page comes from the host to which it makes the request.
     fn is_of(&self, host: &Authority<'_>) -> bool {
         self.is_web() && self.authority == host.clone().in_scheme(&self.scheme)
     }
@@ -263,7 +263,7 @@ impl PageOrigin {
 /// A set of hosts or origins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Allowed<T> {
-    /// This machine alone, on any port.
+    /// Only this machine, on any port.
     #[default]
     Loopback,
     Any,

@@ -1,4 +1,4 @@
-//! Body of a request, read within its bounds.
+//! Body of a request, read within its limits.
 
 use std::{error::Error as StdError, future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,17 +17,17 @@ use crate::{
     },
 };
 
-/// How long a client may take to send its request: none needs a minute for 4 MiB.
+/// The time within which a client must send its request: none needs a minute for 4 MiB.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How much is read of the rest of a refused body, and for how long: clients send files that are some times too long, and those
-/// that go on beyond that are not worth more. None of it is kept.
+/// The number of bytes that are read of the rest of a refused body, and the time limit for that: clients send files that are
+/// several times too long, and longer ones deserve no more effort. None of the bytes are kept.
 const MAX_DISCARDED: usize = 64 << 20;
 const MAX_DISCARDING: Duration = Duration::from_secs(10);
 
-/// Reads the body of a request, which counts in the budget while it is read and for as long as the returned charge is there.
+/// Reads the body of a request, which counts in the budget while it is read and for as long as the returned charge is held.
 ///
 /// # Errors
-/// How the request is refused.
+/// The response that refuses the request.
 pub(in crate::http::server) async fn read_body<B>(
     body: B,
     limit: usize,
@@ -59,8 +59,8 @@ where
     }
 }
 
-/// Reads the rest of the body of a request that is refused, within bounds, and drops it. Else the connection would be closed with
-/// bytes of it unread, and reset: its client might never see the response.
+/// Reads the rest of the body of a refused request, within limits, and drops it. Otherwise the connection would be closed with
+/// unread bytes of the body, and reset: the client might never see the response.
 ///
 /// See [RFC 9112, 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6-9).
 fn discard<B>(mut body: Pin<Box<B>>)
@@ -82,12 +82,12 @@ where
     });
 }
 
-/// The same for a request whose head is refused already.
+/// Discards the body of a request whose head is refused already.
 pub(in crate::http::server) fn discard_body<B>(parts: &Parts, body: B)
 where
     B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
 {
-    // A client that waits for it sends the body only once that is asked for; over HTTP/2 a stream ends by itself.
+    // A client that sends `Expect` sends the body only when it is asked to; over HTTP/2 a stream ends by itself.
     let is_sent = !parts.headers.contains_key(header::EXPECT) && parts.version < Version::HTTP_2;
     if is_sent && !body.is_end_stream() {
         discard(Box::pin(body));
@@ -96,15 +96,15 @@ where
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The reason why there is no body.
+/// The reason why a body was not read.
 enum ReadError {
     TooLong,
-    /// There is no room for it in the budget.
+    /// The budget has no room for the body.
     Exhausted,
     Broken(BoxError),
 }
 
-/// All of a body. Most come in one piece, which is not copied.
+/// Reads a whole body. Most arrive in one piece, which is not copied.
 async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
@@ -117,7 +117,7 @@ where
     let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|error| ReadError::Broken(error.into()))?;
-        // Trailers say nothing here.
+        // Trailers are ignored.
         let Ok(mut data) = frame.into_data() else {
             continue;
         };
@@ -162,7 +162,7 @@ mod tests {
 
     const PART: usize = 1 << 20;
 
-    /// A body that does not end. It counts how many parts were taken, for as long as it is there.
+    /// A body that does not end. It counts the parts that were taken.
     struct Endless {
         taken: Arc<AtomicUsize>,
         is_silent: bool,
@@ -193,7 +193,7 @@ mod tests {
                 self.taken.fetch_add(1, Ordering::Relaxed);
                 return Poll::Pending;
             }
-            // Others have their turn, too.
+            // Lets other tasks run, too.
             self.is_next = !self.is_next;
             if self.is_next {
                 cx.waker().wake_by_ref();
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// A body of these parts.
+    /// A body with these parts.
     struct Parts(VecDeque<Bytes>);
 
     impl Body for Parts {

@@ -1,4 +1,4 @@
-//! Checks of a request, in the order in which they are made, and how their failures are refused.
+//! Checks of a request, in the order in which they are made, with the status and error code of each.
 
 use http::StatusCode;
 use oxmcp_protocol::{ErrorCode, ErrorObject};
@@ -9,15 +9,15 @@ use crate::error::Error;
 /// A check of a request. [`run`](super::run) makes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::http::server) enum Check {
-    /// `Host` is one of those under which the endpoint is reached.
+    /// `Host` is one of the hosts under which the endpoint is reachable.
     Host,
-    /// `Origin`, which browsers send, is one of those that may come here.
+    /// `Origin`, which browsers send, is one of the allowed origins.
     Origin,
-    /// The method of HTTP is POST, or for sessions GET or DELETE.
+    /// The HTTP method is POST, or for sessions GET or DELETE.
     HttpMethod,
     /// The body is JSON.
     ContentType,
-    /// The client takes JSON and event streams.
+    /// The client accepts JSON and event streams.
     Accept,
     /// The body is not too long.
     BodyLength,
@@ -25,21 +25,21 @@ pub(in crate::http::server) enum Check {
     Json,
     /// The body is a message that clients of its revision send.
     Shape,
-    /// No header by which messages are routed stands there twice.
+    /// No header by which messages are routed is repeated.
     RepeatedHeader,
-    /// The params can be read in one way only.
+    /// The params are unambiguous.
     AmbiguousParams,
     /// `MCP-Protocol-Version` names the revision that the message names.
     RevisionHeader,
     /// The revision is served.
     Revision,
-    /// A modern request has all the `_meta` that it must have.
+    /// A modern request has all required `_meta`.
     Meta,
     /// The revision has the method.
     Method,
     /// `Mcp-Method` repeats the method.
     MethodHeader,
-    /// `Mcp-Name`, and what extensions have beside it, repeats what the params name.
+    /// `Mcp-Name`, and the additional headers of extensions, repeat the names in the params.
     NameHeader,
     /// The `Mcp-Param-` headers of a tool repeat its arguments.
     ParamHeaders,
@@ -80,7 +80,7 @@ impl Check {
         }
     }
 
-    /// The code of the error in its body.
+    /// The code of the error in the response body.
     pub(super) fn code(self) -> ErrorCode {
         match self {
             Self::Json => ErrorCode::PARSE_ERROR,
@@ -100,12 +100,12 @@ impl Check {
 /// The outcome of a check.
 pub(super) type Checked = Result<(), Failure>;
 
-/// What is wrong with a request.
+/// The description of a failed check.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) message: String,
     pub(super) data: Option<Box<RawValue>>,
-    /// The methods of HTTP that would do.
+    /// The HTTP methods that are allowed.
     pub(super) allow: Option<&'static str>,
 }
 
@@ -115,7 +115,7 @@ impl Failure {
         self
     }
 
-    /// The body has more than `limit` bytes.
+    /// The failure of a body with more than `limit` bytes.
     pub(super) fn too_long(limit: usize) -> Self {
         format!("the body is longer than {limit} bytes, which is the limit").into()
     }

@@ -13,7 +13,7 @@ use super::check::{Checked, Failure};
 
 const ALLOW: &str = "GET, POST, DELETE";
 
-/// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked for later.
+/// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked up later.
 pub(super) fn http_method(parts: &Parts) -> Checked {
     if matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) fn content_type(parts: &Parts) -> Checked {
     Err("messages are sent with `Content-Type: application/json`".into())
 }
 
-/// [`Check::Accept`](super::check::Check::Accept). Any answer can be either, so that the client must take both.
+/// [`Check::Accept`](super::check::Check::Accept). Any response can have either type, so the client must accept both.
 pub(super) fn accept(parts: &Parts) -> Checked {
     let events = || accepts(&parts.headers, "text", "event-stream");
     match parts.method {
@@ -44,7 +44,7 @@ pub(super) fn accept(parts: &Parts) -> Checked {
     }
 }
 
-/// [`Check::BodyLength`](super::check::Check::BodyLength), for bodies that say how long they are.
+/// [`Check::BodyLength`](super::check::Check::BodyLength), for bodies whose length is in the head.
 pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
     let length = parts.headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok());
@@ -57,8 +57,8 @@ pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
     Ok(())
 }
 
-/// The value of a header that stands there once. A request that names two things names none: what is in front of the endpoint may
-/// have gone by the other.
+/// The value of a header that occurs once. A repeated header counts as absent: a proxy in front of the endpoint may have used the
+/// other value.
 pub(in crate::http::server) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -66,7 +66,7 @@ pub(in crate::http::server) fn single<'h>(
     only(headers, name).ok().flatten()
 }
 
-/// The value of a header that may stand there once.
+/// The value of a header that may occur at most once.
 pub(super) fn only<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -131,13 +131,13 @@ impl<'a> Media<'a> {
         found.map(|(_, value)| value.trim().trim_matches('"'))
     }
 
-    /// Whether the type is in this range.
+    /// Whether this range includes the type.
     fn covers(&self, kind: &str, subkind: &str) -> bool {
         let fits = |range: &str, name: &str| range == "*" || range.eq_ignore_ascii_case(name);
         fits(self.kind, kind) && fits(self.subkind, subkind)
     }
 
-    /// Whether it is named only to say that it is not wanted.
+    /// Whether the client excludes the type (`q=0`).
     fn is_unwanted(&self) -> bool {
         let quality = self.parameter("q").and_then(|q| q.parse::<f32>().ok());
         quality.is_some_and(|quality| quality <= 0.0)
@@ -150,7 +150,7 @@ pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
     let (Some(value), None) = (types.next(), types.next()) else {
         return false;
     };
-    // What nearly all clients send.
+    // The value that nearly all clients send.
     if value == "application/json" {
         return true;
     }
@@ -163,14 +163,14 @@ pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether the client takes answers of both types, like nearly all.
+/// Whether the client accepts responses of both types, as nearly all do.
 pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
     let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
     headers.get(header::ACCEPT).is_some_and(usual)
         || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
 }
 
-/// Whether the client takes answers of a type, like `text/event-stream`.
+/// Whether the client accepts responses of a type, like `text/event-stream`.
 pub(in crate::http::server) fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
     let values = values.filter_map(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
 //! Message of a request, its era, and its checks.
 //!
-//! The body decides where it names a revision, and the header is held against it. Else a modern header makes the message modern:
-//! a request is then refused, since it must say so itself; a notification is taken.
+//! If the body names a revision, it decides the era, and the header is checked against it. Otherwise a modern header makes the
+//! message modern: a request is then refused, since its body must name the revision, too; a notification is accepted.
 
 use http::{HeaderMap, HeaderName};
 use oxmcp_protocol::{
@@ -29,18 +29,18 @@ pub(super) struct Served<'a> {
 }
 
 impl Served<'_> {
-    /// What is known before it is decided by which server a message is served.
+    /// The value before it is decided which server serves a message.
     const NOTHING: Self = Self {
         revisions: &[],
         extensions: &Extensions::NONE,
     };
 
-    /// Whether there are sessions.
+    /// Whether a legacy revision is served, which has sessions.
     fn has_legacy(&self) -> bool {
         self.revisions.iter().any(|it| !it.is_modern())
     }
 
-    /// The modern revision of this name.
+    /// The modern revision with this name, if it is served.
     fn modern(&self, name: &str) -> Option<Revision> {
         let revision = name.parse().ok();
         revision.filter(|it: &Revision| it.is_modern() && self.revisions.contains(it))
@@ -54,7 +54,7 @@ enum Kind {
     Response,
 }
 
-/// What `MCP-Protocol-Version` says.
+/// The value of `MCP-Protocol-Version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Header {
     Absent,
@@ -70,7 +70,7 @@ pub(in crate::http::server) struct Message<'m> {
     pub(super) params: &'m RequestParams<'m>,
     kind: Kind,
     header: Header,
-    /// Whether it is judged by modern rules.
+    /// Whether the rules of modern revisions apply to the message.
     is_modern: bool,
 }
 
@@ -83,10 +83,10 @@ impl Header {
     }
 }
 
-/// The revision that the header names, where no single message says it too.
+/// The revision that the header names, for requests whose body names none.
 ///
 /// # Errors
-/// How it is refused where it names none.
+/// If the header names an unknown revision: the refusal.
 pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     match Header::of(headers) {
         Header::Absent => Ok(None),
@@ -122,7 +122,7 @@ impl<'m> Message<'m> {
         message
     }
 
-    /// Whether it is to be served by modern rules, whatever the server: before it has passed any check.
+    /// Whether the message must be served by modern rules, independently of the server: before any check.
     pub(in crate::http::server) fn is_modern(&self) -> bool {
         self.is_modern && self.kind != Kind::Response
     }
@@ -131,7 +131,7 @@ impl<'m> Message<'m> {
         &self.params.meta
     }
 
-    /// Whether the message itself says that it is modern.
+    /// Whether the body of the message says that it is modern.
     fn claims(&self) -> bool {
         match self.kind {
             Kind::Request => self.meta().claims_modern(),
@@ -140,8 +140,8 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Whether the header makes the message modern, and a request then has to say so itself. `initialize` comes before the
-    /// revision is known, so that no header makes it modern.
+    /// Whether the header makes the message modern, so that the body of a request must say so, too. `initialize` is sent before the
+    /// revision is known, so no header makes it modern.
     fn is_modern_by_header(&self) -> bool {
         matches!(self.header, Header::Known(revision) if revision.is_modern())
             && !self.opens_session()
@@ -155,7 +155,7 @@ impl<'m> Message<'m> {
         self.kind == Kind::Request && self.is_modern
     }
 
-    /// The modern revision by whose rules it is judged.
+    /// The modern revision whose rules apply to the message.
     fn revision(&self) -> Option<Revision> {
         if !self.is_modern {
             return None;
@@ -167,7 +167,7 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// The era of the message, once it has passed all checks.
+    /// The era of the message, if it has passed all checks.
     pub(super) fn era(&self) -> Era {
         self.revision().map_or(Era::Legacy, Era::Modern)
     }
@@ -177,8 +177,8 @@ impl<'m> Message<'m> {
     }
 }
 
-/// [`Check::Shape`], as far as it does not show when a message is parsed. Modern servers ask
-/// nothing that a response could answer.
+/// [`Check::Shape`], except for faults that are found when a message is parsed. Modern servers send no requests that a response
+/// could answer.
 pub(super) fn shape(message: &Message<'_>) -> Checked {
     if message.kind == Kind::Response && message.is_modern {
         return Err("modern clients send requests and notifications, and no responses".into());
@@ -186,7 +186,7 @@ pub(super) fn shape(message: &Message<'_>) -> Checked {
     Ok(())
 }
 
-/// The same step for a message within an array.
+/// [`Check::Shape`] for a message within an array.
 pub(super) fn batched(message: &Message<'_>) -> Checked {
     if message.is_modern {
         return Err("a modern message is sent by itself, and not in an array".into());
@@ -198,7 +198,7 @@ pub(super) fn batched(message: &Message<'_>) -> Checked {
 pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
     if message.headers.len() == message.headers.keys_len() {
-        // No header at all stands there twice.
+        // No header at all is repeated.
         return Ok(());
     }
     let own = message.served.extensions.headers_of(message.method);
@@ -215,8 +215,7 @@ pub(super) fn ambiguous_params(message: &Message<'_>) -> Checked {
     message.params.check().map_err(Failure::from)
 }
 
-/// [`Check::RevisionHeader`]. No rule says which headers notifications have: what is there must
-/// be true.
+/// [`Check::RevisionHeader`]. No rule requires headers of notifications, but those that are present must be correct.
 pub(super) fn revision_header(message: &Message<'_>) -> Checked {
     let is_request = message.kind == Kind::Request;
     let missing = || {
@@ -276,7 +275,7 @@ pub(super) fn revision(message: &Message<'_>) -> Checked {
     }
 }
 
-/// The revision that `initialize` asks for.
+/// The revision that `initialize` requests.
 fn asked(params: &RequestParams<'_>) -> Option<String> {
     let version = params.first_member("protocolVersion")?;
     version.as_str().map(std::borrow::Cow::into_owned)
@@ -294,7 +293,7 @@ pub(super) fn meta(message: &Message<'_>) -> Checked {
     classified.map(drop).map_err(Failure::from)
 }
 
-/// [`Check::Method`]. In sessions the dispatch of the request decides it.
+/// [`Check::Method`]. In sessions the dispatch of the request checks the method.
 pub(super) fn method(message: &Message<'_>) -> Checked {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());

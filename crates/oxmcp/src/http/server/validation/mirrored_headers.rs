@@ -51,7 +51,8 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
     })
 }
 
-/// Whether a header has the value of the body. A member of the body that cannot be read is refused where it is read.
+/// Checks that a header has the value of the body. A member of the body that cannot be parsed is refused by the code that parses
+/// it.
 fn repeats(header: &str, given: ReceivedHeader<'_>, body: Option<&str>) -> Checked {
     let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
     let value = match (given, body) {

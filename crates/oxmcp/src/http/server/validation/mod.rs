@@ -3,13 +3,13 @@
 //! | | |
 //! |---|---|
 //! | `run` | the order of the checks |
-//! | `check` | the checks, and how their failures are refused |
+//! | `check` | the checks, and the status and error code of each |
 //! | `access` | `Host` and `Origin` |
-//! | `head` | the headers that say what the body is |
-//! | `token` | the access token, and what it is enough for |
-//! | `body` | reading the body within its bounds |
+//! | `head` | the headers that describe the body |
+//! | `token` | the access token, and its scopes |
+//! | `body` | reading the body within its limits |
 //! | `message` | the message, its era, and its checks |
-//! | `mirrored_headers` | headers that repeat what the body says |
+//! | `mirrored_headers` | headers that repeat members of the body |
 //! | `refusal` | the response to a request that failed a check |
 //!
 //! See [server validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#server-validation).

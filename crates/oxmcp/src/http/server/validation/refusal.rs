@@ -9,11 +9,11 @@ use crate::http::server::response::{self, Refused};
 /// The refusal of a request.
 #[derive(Debug)]
 pub(in crate::http::server) struct Refusal {
-    /// The check that it failed.
+    /// The check that the request failed.
     pub(super) check: Check,
-    /// The error for the body. Its sender's id belongs to it, where there is one.
+    /// The error for the response body. The id of the request is added to it, if there is one.
     pub(super) error: ErrorObject,
-    /// The header `Allow`.
+    /// The value of the header `Allow`.
     pub(super) allow: Option<&'static str>,
 }
 
@@ -28,12 +28,12 @@ impl Refusal {
         }
     }
 
-    /// The body turned out to be longer than allowed while it was read.
+    /// The refusal of a body that turned out to be too long while it was read.
     pub(in crate::http::server) fn too_long(limit: usize) -> Self {
         Self::new(Check::BodyLength, Failure::too_long(limit))
     }
 
-    /// GET without a session: modern servers have none, either.
+    /// The refusal of a GET without a session: modern servers have no GET, either.
     pub(in crate::http::server) fn no_stream() -> Self {
         let failure = Failure::from(
             "GET is for the streams of sessions: none is named, or the endpoint has no streams",
@@ -41,7 +41,7 @@ impl Refusal {
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 
-    /// Modern revisions have nothing but POST.
+    /// The refusal of a GET or DELETE if there are no sessions: modern revisions have only POST.
     pub(in crate::http::server) fn no_sessions() -> Self {
         let failure = Failure::from(
             "there are no sessions here: every request stands for itself, and is sent by POST",
@@ -49,7 +49,7 @@ impl Refusal {
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 
-    /// The body is no message. The id, where it could be read, is the caller's to echo.
+    /// The refusal of a body that is no message. The caller adds the id, if it could be parsed.
     pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
         let check = match malformed.error.code {
             ErrorCode::PARSE_ERROR => Check::Json,
@@ -58,7 +58,7 @@ impl Refusal {
         Self::new(check, malformed.error.message.clone().into())
     }
 
-    /// The response to its sender.
+    /// The response to the client.
     pub(in crate::http::server) fn response(&self, id: Option<&RequestId>) -> Refused {
         let Self { check, error, .. } = self;
         tracing::debug!(?check, error = error.message, "a request was refused");

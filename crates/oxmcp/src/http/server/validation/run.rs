@@ -1,5 +1,5 @@
-//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one looks at the token then. The transport of
-//! 2024-11-05 makes no other check of this room: `sse_2024/service.rs` has those of its POSTs and GETs.
+//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one then checks the token. The transport of
+//! 2024-11-05 makes no other check of this module: `sse_2024/service.rs` has the checks of its POSTs and GETs.
 
 use http::{HeaderMap, request::Parts};
 use oxmcp_json::Cursor;
@@ -19,19 +19,20 @@ use super::{
 };
 use crate::{error::Error, server::Features};
 
-/// Checks `Host` and `Origin`: from where a request comes.
+/// Checks `Host` and `Origin`.
 ///
 /// # Errors
-/// How it is refused.
+/// If a check fails: the refusal.
 pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     require(Check::Host, access::host(policy, parts))?;
     require(Check::Origin, access::origin(policy, parts))
 }
 
-/// Checks whether the body of a request, of at most `limit` bytes, is worth reading. Where it comes from was checked before.
+/// Checks the head of a request whose body may have at most `limit` bytes, before the body is read. Its host and origin were
+/// checked before.
 ///
 /// # Errors
-/// How it is refused.
+/// If a check fails: the refusal.
 pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result<(), Refusal> {
     require(Check::HttpMethod, head::http_method(parts))?;
     require(Check::ContentType, head::content_type(parts))?;
@@ -42,15 +43,15 @@ pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result
 /// A message that has passed all checks.
 pub(in crate::http::server) struct Validated {
     pub(in crate::http::server) era: Era,
-    /// The error that answers where the caller sees the tool that the request names. A caller that does not see it must not
-    /// learn from a refusal that there is one.
+    /// The error that answers the request if the caller may see the tool that it names. A caller that may not see the tool must not
+    /// learn from a refusal that it exists.
     pub(in crate::http::server) mismatch: Option<Error>,
 }
 
-/// Checks a message, and says by the rules of which era it is served.
+/// Checks a message, and returns the era whose rules apply to it.
 ///
 /// # Errors
-/// How it is refused. The id is the caller's to echo.
+/// If a check fails: the refusal. The caller adds the id.
 pub(in crate::http::server) fn check_message<'m>(
     features: &'m Features,
     mut message: Message<'m>,
@@ -74,8 +75,8 @@ pub(in crate::http::server) fn check_message<'m>(
     })
 }
 
-/// [`Check::ParamHeaders`], which takes the tool. Returns the failure where only some callers see that: it is decided where the
-/// request is served, since nothing else knows what its caller sees.
+/// [`Check::ParamHeaders`], which needs the tool. If only some callers may see the tool, the failure is returned instead of a
+/// refusal: the code that serves the request decides, because only there it is known which tools the caller may see.
 fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Error>, Refusal> {
     if !message.is_modern_request() || message.method != CallTool::NAME {
         return Ok(None);
@@ -91,10 +92,10 @@ fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Er
     }
 }
 
-/// Whether a session may be listened to, or ended.
+/// Checks that a session may be listened to, or ended.
 ///
 /// # Errors
-/// How it is refused: where the server has no sessions, or another revision is named than those that it serves.
+/// The refusal if the server has no sessions, or the header names a revision that it does not serve.
 pub(in crate::http::server) fn check_session(
     features: &Features,
     headers: &HeaderMap,
@@ -110,11 +111,11 @@ pub(in crate::http::server) fn check_session(
     }
 }
 
-/// Whether an array of messages may be taken, which it is in sessions of 2025-03-26: that is the session's to see. Elements
-/// that are no messages are, too.
+/// Checks that an array of messages may be accepted, as in sessions of 2025-03-26: the session checks its revision itself. Elements
+/// that are no messages are left to the session, too.
 ///
 /// # Errors
-/// How it is refused: where it is no array, or a header or one of the messages is modern.
+/// The refusal if the body is no array, or if a header or one of the messages is modern.
 pub(in crate::http::server) fn check_batch(
     headers: &HeaderMap,
     body: &[u8],

@@ -1,4 +1,4 @@
-//! The access token of a request: whether it lets the request in, and is enough for what its message names.
+//! The access token of a request: whether it admits the request, and has the scopes that the message needs.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// Lets a request in that comes from where it may, and bears a token that the resource takes. Its extensions say then who has
-/// sent it.
+/// Admits a request that has an allowed host and origin, and a token that the resource accepts. Its extensions then contain the
+/// [`Principal`].
 ///
 /// # Errors
-/// How it is refused; or the metadata of the resource, if it asks for these.
+/// The response that refuses the request; or the metadata of the resource, if the request is for these.
 pub(in crate::http::server) async fn admit(
     resource: &ProtectedResource,
     policy: &Policy,
@@ -49,24 +49,24 @@ pub(in crate::http::server) async fn admit(
     guard.admit(parts).await
 }
 
-/// A message that is to be served, as far as it decides what its caller sees.
+/// A message that is about to be served, with the data that decides which items its caller may see.
 pub(in crate::http::server) struct Serving<'a> {
     pub(in crate::http::server) resource: Option<&'a ProtectedResource>,
     pub(in crate::http::server) features: &'a Features,
     /// The caller that handlers see.
     pub(in crate::http::server) caller: Option<&'a Principal>,
-    /// A connection like the one that the message is to arrive on.
+    /// Makes a connection like the one on which the message will arrive.
     pub(in crate::http::server) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
-    /// Whether it is served by modern rules.
+    /// Whether the message is served by modern rules.
     pub(in crate::http::server) is_modern: bool,
     pub(in crate::http::server) parts: &'a Parts,
 }
 
 impl Serving<'_> {
-    /// Whether the token of a request is enough for its message.
+    /// Checks that the token of a request has the scopes that its message needs.
     ///
     /// # Errors
-    /// How it is refused.
+    /// The response that refuses the request.
     pub(in crate::http::server) fn check_scopes(
         &self,
         message: &Envelope<'_, RequestParams<'_>>,
@@ -74,12 +74,13 @@ impl Serving<'_> {
         self.check(&self.needed_scopes(message))
     }
 
-    /// The same for what was posted as it came: a message, or an array of them, which is refused whole, with all that it needs. What
-    /// is no message needs nothing, and is answered as such; but of an array that cannot be read to its end nobody knows what it
-    /// needs. So does an array of more messages than a batch may hold: it is refused whole when it is taken.
+    /// Checks the scopes for a posted body: a message, or an array of messages, which is refused as a whole, with all scopes that
+    /// it needs. A body that is no message needs no scopes, and is answered as such; but an array that cannot be parsed to its end
+    /// is refused, because its needs are unknown. An array of more messages than a batch may hold needs no scopes, either: it is
+    /// refused as a whole when it is taken.
     ///
     /// # Errors
-    /// How it is refused.
+    /// The response that refuses the request.
     pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
         let text = str::from_utf8(body).unwrap_or_default();
         let mut messages = vec![text];
@@ -110,7 +111,7 @@ impl Serving<'_> {
     }
 
     fn needed_scopes(&self, message: &Envelope<'_, RequestParams<'_>>) -> ScopeSet {
-        // No legacy revision has it. It names more than any other request.
+        // No legacy revision has this method. It names more items than any other request.
         if !self.is_modern && matches!(message, Envelope::Request(it) if it.method == Listen::NAME)
         {
             return ScopeSet::new();

@@ -22,23 +22,24 @@ use crate::{
     },
 };
 
-/// The default for the longest file that is read: what a model can take at once is far less.
+/// The default size limit of a file, in bytes. A model can take far less at once.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Serves a directory: each file in it is a resource. [`Server::files`](crate::Server::files) adds it to a server.
 ///
-/// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) that stands
-/// for it, with the path of the file behind it, in percent codes where needed. Text is text, and all else bytes; MIME types go by
-/// the names' endings.
+/// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) in its place,
+/// followed by the path of the file, with percent encoding where needed. Files in UTF-8 without NUL bytes are served as text,
+/// and all others as bytes; MIME types follow from the extensions of the names.
 ///
 /// Nothing outside the directory can be reached. The directory is opened once, and paths are walked from there, one name after
-/// the other: `..` is no name, symbolic links are not followed, wherever they lead, and only plain files are opened. What is
-/// hidden (its name begins with a dot) is not served, for it is where secrets are kept; see
-/// [`hidden`](FileResources::hidden). A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots)
-/// can read only what is within them, and one that has none can read everything; see
-/// [`only_within_roots`](FileResources::only_within_roots) and [`beyond_roots`](FileResources::beyond_roots).
+/// the other: `..` is not accepted as a name, symbolic links are not followed, regardless of their target, and only regular
+/// files are opened. Hidden files and directories (whose names begin with a dot) are not served, since they often contain
+/// secrets; see [`hidden`](FileResources::hidden). A client that has
+/// [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots) can read only the files within them, and one
+/// that has none can read everything; see [`only_within_roots`](FileResources::only_within_roots) and
+/// [`beyond_roots`](FileResources::beyond_roots).
 ///
-/// What is wrong with the directory is reported when the server begins to serve.
+/// Mistakes, such as a directory that cannot be opened, are reported when the server begins to serve.
 ///
 /// ```
 /// use oxmcp::{Server, file_resources};
@@ -60,9 +61,9 @@ pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
     }
 }
 
-/// A directory that is served; made by [`file_resources`].
+/// A directory that is served as resources; made by [`file_resources`].
 ///
-/// It becomes a [`ResourceTemplate`], of which more can be said: `ResourceTemplate::from(files).title("Docs")`.
+/// It can be converted to a [`ResourceTemplate`], which has more options: `ResourceTemplate::from(files).title("Docs")`.
 #[derive(Clone)]
 #[must_use = "it is to be given to `Server::files`"]
 pub struct FileResources {
@@ -77,63 +78,64 @@ pub struct FileResources {
 }
 
 impl FileResources {
-    /// What the URIs begin with, instead of the `file:` URI of the directory: `docs://`, say. Then clients do not learn where
-    /// the directory is.
+    /// Sets the prefix of the URIs, in place of the `file:` URI of the directory: `docs://`, for example. Then clients do not
+    /// learn the path of the directory.
     pub fn uri_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
-    /// The name of the template, for programs. By default it is `files`.
+    /// Sets the name of the template, for programs. Default: `files`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The longest file that is read, in bytes. Default: 16 MiB.
+    /// Sets the size of the largest file that is read, in bytes. Default: 16 MiB.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Lists the files as well, but not more than this, as they are when they are given to the server. By default none is
-    /// listed, and clients learn of the template only. [`list`](Self::list) lists them again later.
+    /// Also lists the files, up to this number, as they are when the directory is added to the server. By default no files are
+    /// listed, and clients see only the template. [`list`](Self::list) lists them again later.
     pub fn listed(mut self, most: usize) -> Self {
         self.listed = most;
         self
     }
 
-    /// Serves what is hidden, too: files and directories whose names begin with a dot.
+    /// Also serves hidden files and directories, whose names begin with a dot.
     pub fn hidden(mut self) -> Self {
         self.hidden = true;
         self
     }
 
-    /// Serves all clients the same, whatever their roots. For a directory that is the server's own: documentation, say.
+    /// Ignores the roots of clients. For a directory that belongs to the server, such as its documentation.
     pub fn beyond_roots(mut self) -> Self {
         self.roots = Roots::Ignored;
         self
     }
 
-    /// Serves nothing to a client that has no roots. By default such a client can read the whole directory, since most do not
-    /// have any.
+    /// Serves no files to a client that has no roots. By default such a client can read the whole directory, since most clients
+    /// have no roots.
     ///
-    /// Neither are files [listed](Self::listed) to it. One that can have roots sees the names of all that are listed, whatever
-    /// its roots are, for it is not asked for them when it lists; what is not within them it cannot read.
+    /// The [listed](Self::listed) files are hidden from such a client, too. A client that can have roots sees the names of all
+    /// listed files, regardless of its roots, since it is not asked for them when it lists; files outside of them it cannot
+    /// read.
     pub fn only_within_roots(mut self) -> Self {
         self.roots = Roots::Required;
         self
     }
 
-    /// Sets the cache hint of what is read: how long it stays fresh, and whether it may be shared.
+    /// Sets the cache hint of the contents: how long they stay fresh, and whether they may be shared.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     pub fn cache(mut self, hint: CacheHint) -> Self {
         self.cache = Some(hint);
         self
     }
 
-    /// The files that there are now, but not more than `most`, in the order of their names. It reads the whole directory, and
-    /// blocks meanwhile.
+    /// Lists the files that exist now, up to `most`, in the order of their names. It reads the whole directory, and blocks
+    /// meanwhile.
     ///
     /// ```no_run
     /// # fn refresh(server: &oxmcp::Server) -> oxmcp::Result<()> {
@@ -143,7 +145,7 @@ impl FileResources {
     /// ```
     ///
     /// # Errors
-    /// Where the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn list(&self, most: usize) -> Result<Vec<Resource>> {
         let (files, prefix) = self.open()?;
         let found = files.directory.list(most, self.hidden);
@@ -171,7 +173,7 @@ impl FileResources {
         Ok(found.into_iter().map(resource).collect())
     }
 
-    /// Opens the directory. Returns what its URIs begin with, too.
+    /// Opens the directory. Also returns the prefix of the URIs.
     fn open(&self) -> Result<(Files, String)> {
         let directory =
             Directory::open(&self.path).map_err(|error| self.wrong(&error.to_string()))?;
@@ -184,7 +186,7 @@ impl FileResources {
             return Err(self.wrong(&problem));
         }
         let given = std::path::absolute(&self.path).ok();
-        // A path with a `..` names the directory only where the links before that are followed.
+        // A path with `..` names the directory only if the links before the `..` are followed.
         let given = given.filter(|path| !path.components().any(|it| it == Component::ParentDir));
         let given = given.unwrap_or_else(|| directory.path().to_owned());
         let files = Files {

@@ -1,4 +1,4 @@
-//! Directory that is served: reading its files and listing them.
+//! Directory that is served: reading and listing its files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,14 +12,14 @@ use super::{
     system,
 };
 
-/// The depth to which a directory is listed.
+/// The maximum depth to which a directory is listed.
 const MAX_DEPTH: usize = 64;
 
-/// A directory, and all that is in it. It stays the same one when its path comes to mean another.
+/// A directory and its contents. It remains the same directory even if its path comes to name another one.
 #[derive(Debug)]
 pub(super) struct Directory(system::Root);
 
-/// A file that was found.
+/// A file that was found by listing.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) names: Vec<OsString>,
@@ -31,12 +31,12 @@ impl Directory {
         system::Root::open(path).map(Self)
     }
 
-    /// Where it was when it was opened, without symbolic links.
+    /// The path of the directory when it was opened, without symbolic links.
     pub(super) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// The contents of a file. Blocks.
+    /// Reads a file. Blocks.
     pub(super) fn read(&self, names: &[OsString], max_bytes: u64) -> Result<Vec<u8>, Refused> {
         let Some((name, parents)) = names.split_last() else {
             return Err(Refused::NotFound);
@@ -52,7 +52,7 @@ impl Directory {
         }
     }
 
-    /// The files in it, in the order of their names. Blocks.
+    /// Lists the files in the directory, in the order of their names. Blocks.
     pub(super) fn list(&self, most: usize, hidden: bool) -> io::Result<Vec<Found>> {
         let mut list = List {
             found: Vec::new(),
@@ -85,7 +85,7 @@ impl List {
         Ok(())
     }
 
-    /// What has gone meanwhile, or cannot be looked into, is left out.
+    /// Visits an entry. One that was removed meanwhile, or cannot be accessed, is left out.
     fn visit(
         &mut self,
         directory: &system::Level<'_>,

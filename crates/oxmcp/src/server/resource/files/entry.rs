@@ -1,14 +1,14 @@
-//! Entry of a directory, and why a file is refused: what the file systems of all platforms have in common.
+//! Directory entries, and the reasons for refusing a file, for the file systems of all platforms.
 
 use std::io;
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug)]
 pub(super) enum Refused {
     NotFound,
-    /// It is something else, which is named.
+    /// It is not a regular file, for this reason.
     NoFile(&'static str),
-    /// It is longer than is allowed.
+    /// It exceeds the size limit.
     TooLong,
     Io(io::Error),
 }
@@ -22,12 +22,12 @@ pub(super) enum Kind {
 }
 
 impl From<io::Error> for Refused {
-    /// A name that leads nowhere is as good as not there; above all a symbolic link, which is not followed.
+    /// Treats a name that cannot be resolved as not found, above all a symbolic link, which is not followed.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound,
             _ if is_link(&error) => Self::NotFound,
-            // A name that no file can have.
+            // No file can have this name.
             io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => Self::NotFound,
             _ => Self::Io(error),
         }

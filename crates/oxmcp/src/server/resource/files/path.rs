@@ -7,10 +7,10 @@ use std::{
 
 use oxmcp_protocol::internal::uri::{decode, encode, is_reserved, is_unreserved};
 
-/// The longest path that is taken.
+/// The maximum number of names in a path.
 const MAX_NAMES: usize = 256;
 
-/// The bytes of a name. Elsewhere than on unix, names that are no text have none that could be sent.
+/// The bytes of a name. On platforms other than Unix, names that are not text cannot be represented exactly.
 #[cfg(unix)]
 fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     use std::os::unix::ffi::OsStrExt;
@@ -33,10 +33,10 @@ fn name(bytes: Vec<u8>) -> Option<OsString> {
     String::from_utf8(bytes).ok().map(Into::into)
 }
 
-/// A name as it stands in a URI.
+/// A name, encoded for a URI.
 pub(super) fn encoded(name: &OsStr) -> String {
     let mut out = String::new();
-    // What other programs leave as it is in paths, too: clients make such URIs themselves.
+    // Other programs do not encode these bytes in paths, and clients make such URIs themselves.
     let is_plain = |byte: u8| is_reserved(byte) && !b"/?#[]".contains(&byte);
     encode(&mut out, &bytes(name), |byte| {
         is_unreserved(byte) || is_plain(byte)
@@ -44,7 +44,7 @@ pub(super) fn encoded(name: &OsStr) -> String {
     out
 }
 
-/// The URI of a directory, which all URIs of what is in it begin with.
+/// The URI of a directory, with which the URIs of all files in it begin.
 pub(super) fn file_uri(directory: &Path) -> String {
     let mut uri = "file://".to_owned();
     for component in directory.components() {
@@ -65,8 +65,8 @@ pub(super) fn file_uri(directory: &Path) -> String {
     uri
 }
 
-/// The names that a path in a URI consists of. `None` where it is none that could stay below where it begins: where a
-/// name is empty, `.` or `..`, or holds what parts names.
+/// The names in a path of a URI. `None` if the path might lead out of its directory: if a name is empty, `.` or `..`, or
+/// contains a separator; also if there are too many names.
 pub(super) fn names(path: &str) -> Option<Vec<OsString>> {
     let parts = path.split('/');
     if parts.clone().count() > MAX_NAMES {
@@ -86,7 +86,7 @@ fn single(bytes: Vec<u8>) -> Option<OsString> {
     (is_single && components.next().is_none()).then_some(name)
 }
 
-/// Whether something is hidden, by its own name or that of what it is in.
+/// Whether a path is hidden, by its own name or that of a directory on the way.
 pub(super) fn is_hidden(names: &[OsString]) -> bool {
     names.iter().any(|name| bytes(name).first() == Some(&b'.'))
 }

@@ -1,4 +1,5 @@
-//! File access where directories have no descriptors: each path is resolved as a whole, and looked at before and after.
+//! File access on platforms without descriptors of directories: each path is resolved as a whole, and checked before and after
+//! it is opened.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -44,7 +45,7 @@ impl Root {
 }
 
 impl<'a> Level<'a> {
-    /// The path of that name, if it is what it seems: neither it nor what it is in is a link.
+    /// The path of an entry, if neither it nor a directory on the way is a link.
     fn child(&self, name: &OsStr) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         let resolved = path.canonicalize()?;
@@ -54,7 +55,7 @@ impl<'a> Level<'a> {
         Ok(path)
     }
 
-    /// The directory of that name in this one.
+    /// Opens a subdirectory.
     pub(super) fn enter(&self, name: &OsStr) -> io::Result<Level<'a>> {
         let path = self.child(name)?;
         if !path.is_dir() {
@@ -64,18 +65,18 @@ impl<'a> Level<'a> {
         Ok(Level { root, path })
     }
 
-    /// What there is under that name, itself.
+    /// The kind of an entry; links are not followed.
     pub(super) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
         Ok(kind(&fs::symlink_metadata(self.path.join(name))?))
     }
 
-    /// The names of all that is in it.
+    /// The names of all entries.
     pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
         let entries = fs::read_dir(&self.path)?;
         entries.map(|entry| Ok(entry?.file_name())).collect()
     }
 
-    /// The contents of the file of that name.
+    /// Reads a file.
     pub(super) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
         let path = self.child(name)?;
         let file = File::open(&path)?;
@@ -84,7 +85,7 @@ impl<'a> Level<'a> {
             Kind::File { .. } => return Err(Refused::TooLong),
             _ => return Err(Refused::NotFound),
         }
-        // What has become a link meanwhile was perhaps followed.
+        // If the path became a link meanwhile, the link may have been followed.
         self.child(name)?;
         let mut bytes = Vec::new();
         file.take(max_bytes.saturating_add(1))

@@ -1,4 +1,4 @@
-//! Reading a file as a resource: its contents, its MIME type, and how many are read at once.
+//! Reading of files as resources: their contents, their MIME types, and the limit of concurrent reads.
 
 use std::{
     ffi::OsString,
@@ -24,15 +24,15 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The files that are read, or written into their answers, at once: disks are not quicker with more, and each may fill as
-/// much memory as it is long.
+/// The number of files that are read, or encoded into responses, at once: disks are not faster with more, and each file takes
+/// as much memory as it is long.
 const MAX_CONCURRENT: usize = 16;
 
-/// A directory, and what of it is served.
+/// A directory, and the settings by which it is served.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) directory: Directory,
-    /// The path that the author gave. Clients may know the directory by this one.
+    /// The path that the author gave. Clients may know the directory by this path.
     pub(super) given: PathBuf,
     pub(super) max_bytes: u64,
     pub(super) hidden: bool,
@@ -40,17 +40,17 @@ pub(super) struct Files {
     pub(super) permits: Arc<Semaphore>,
 }
 
-/// As many permits as files may be read at once.
+/// The permits for concurrent reads.
 pub(super) fn permits() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MAX_CONCURRENT))
 }
 
 impl Files {
-    /// Reads what the variable of the template stands for.
+    /// The handler of the template: reads the file that the variable names.
     pub(super) fn template(self: Arc<Self>) -> ErasedHandler {
         Arc::new(move |context, target| {
             let path = match target.captures.first() {
-                // Not decoded yet: a name need not be text.
+                // The path is not decoded yet, since a name need not be text.
                 Some((_, Captured::One(path))) => names(path),
                 _ => None,
             };
@@ -62,7 +62,7 @@ impl Files {
         })
     }
 
-    /// Reads a file that was found.
+    /// The handler of a listed file.
     pub(super) fn listed(self: &Arc<Self>, names: &[OsString]) -> ErasedHandler {
         let (files, names) = (Arc::clone(self), names.to_vec());
         Arc::new(move |context, target| {
@@ -103,8 +103,8 @@ impl Files {
         let mime_type = mime_type(&names);
         let max_bytes = self.max_bytes;
         let permit = self.permit(&cx).await?;
-        // The blocking task holds the permit, since it goes on where the request is cancelled: otherwise a client that cancels
-        // each request could have any number of files read.
+        // The blocking task holds the permit, since it continues if the request is cancelled: otherwise a client that cancels
+        // each request could have any number of files read at once.
         let read = spawn_blocking(move || (self.directory.read(&names, max_bytes), permit));
         let read = read.await;
         let (read, permit) =
@@ -119,13 +119,13 @@ impl Files {
                 Error::internal(format!("the file cannot be read: {error}")).with_source(error)
             }
         })?;
-        // What was read takes its memory until it has been written into the answer.
+        // The contents take up memory until they have been written into the response.
         let _ = target.held.set(permit);
         Ok(contents(uri, bytes, mime_type).into())
     }
 
-    /// Waits until a file may be read: until there is a permit, and room for the answer. A client that reads no answers takes
-    /// no permits from others.
+    /// Waits until a file may be read: until there is a permit, and room for the response. So a client that does not read
+    /// responses takes no permits from others.
     async fn permit(&self, cx: &RequestContext) -> Result<OwnedSemaphorePermit> {
         let outbox = &cx.parts().connection.outbox;
         loop {
@@ -148,7 +148,7 @@ impl Files {
     }
 }
 
-/// What a file holds: text, where it is any.
+/// The contents of a file: text, if it is UTF-8 without NUL bytes, or else bytes.
 fn contents(uri: &str, bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContents {
     let text = if bytes.contains(&0) {
         Err(bytes)
@@ -162,7 +162,7 @@ fn contents(uri: &str, bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceConte
     ResourceContents::new(uri, body).with_mime_type(mime_type.unwrap_or(otherwise))
 }
 
-/// MIME types of files, by the ends of their names: those that models and people are commonly given.
+/// The MIME types of common files, by the extensions of their names, sorted for the binary search.
 const TYPES: &[(&str, &str)] = &[
     ("bmp", "image/bmp"),
     ("c", "text/x-c"),

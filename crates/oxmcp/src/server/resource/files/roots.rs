@@ -7,31 +7,31 @@ use oxmcp_protocol::Root;
 use super::path::{file_uri, names};
 use crate::{error::Result, session::connection::RequestContext};
 
-/// What the roots of clients mean for a directory.
+/// The effect of a client's roots on a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// A client that has roots is held to them.
+    /// A client that has roots can read only files within them.
     WhereKnown,
-    /// So is a client that has none: nothing is within them.
+    /// The same, and a client that has no roots can read nothing.
     Required,
     Ignored,
 }
 
-/// The client's roots. `None` where it has none to tell of.
+/// The client's roots. `None` if it does not have the capability.
 pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
     if cx.client_capabilities().roots.is_none() {
         return Ok(None);
     }
     if let Some(session) = cx.server_session().filter(|_| !cx.revision().is_modern()) {
-        // They are remembered until the client says that they have changed. Over HTTP the question goes out on the stream of
-        // the request: the client need not have another.
+        // The roots are cached until the client notifies of a change. Over HTTP the question is sent on the stream of the
+        // request, since the client need not have another.
         let roots = session.roots_by(cx.roots()).await?;
         return Ok(Some(roots.to_vec()));
     }
     cx.roots().await.map(Some)
 }
 
-/// Whether one of the paths that a file has is within one of the roots.
+/// Whether one of the paths of a file is within one of the roots.
 pub(super) fn hold(roots: &[Root], paths: &[PathBuf]) -> bool {
     let paths: Vec<_> = paths
         .iter()
@@ -41,8 +41,7 @@ pub(super) fn hold(roots: &[Root], paths: &[PathBuf]) -> bool {
     roots.any(|root| paths.iter().any(|path| path.starts_with(&root)))
 }
 
-/// The names of the path that a `file:` URI stands for. `None` where it is none of this machine, or none that is
-/// certain to be what it seems.
+/// The names in the path of a `file:` URI. `None` if the URI is of another machine, or is ambiguous.
 fn of_uri(uri: &str) -> Option<Vec<OsString>> {
     let (scheme, rest) = uri.split_once(':')?;
     if !scheme.eq_ignore_ascii_case("file") {

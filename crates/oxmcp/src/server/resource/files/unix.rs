@@ -1,5 +1,5 @@
-//! File access by descriptors of directories: a path is never looked up as a whole, so that nothing that
-//! happens to the directories meanwhile can lead out of them.
+//! File access by descriptors of directories: a path is never resolved as a whole, so that changes of the directories meanwhile
+//! cannot lead out of them.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -55,20 +55,20 @@ impl Level<'_> {
         }
     }
 
-    /// The directory of that name in this one.
+    /// Opens a subdirectory.
     pub(super) fn enter(&self, name: &OsStr) -> io::Result<Level<'static>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = fs::openat(self.descriptor(), name, flags, Mode::empty())?;
         Ok(Level::Below(below))
     }
 
-    /// What there is under that name, itself.
+    /// The kind of an entry; links are not followed.
     pub(super) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
         let stat = fs::statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(kind(&stat))
     }
 
-    /// The names of all that is in it.
+    /// The names of all entries.
     pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(self.descriptor())? {
@@ -81,9 +81,9 @@ impl Level<'_> {
         Ok(names)
     }
 
-    /// The contents of the file of that name.
+    /// Reads a file.
     pub(super) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
-        // Something else may have taken the place of the file just now: opening it must neither wait nor follow.
+        // The file may have been replaced since it was checked: opening it must neither block nor follow a link.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file =
@@ -95,7 +95,7 @@ impl Level<'_> {
             _ => return Err(Refused::NotFound),
         }
         let mut bytes = Vec::new();
-        // It may grow while it is read.
+        // The file may grow while it is read.
         let mut file = File::from(file).take(max_bytes.saturating_add(1));
         file.read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {

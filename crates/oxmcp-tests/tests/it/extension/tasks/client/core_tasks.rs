@@ -4,12 +4,12 @@ use oxmcp::{Accept, protocol::ElicitFormParams, tasks::AsTask};
 
 use super::*;
 
-/// What a server declares that runs tools as tasks, and cancels them.
+/// The capabilities of a server that runs tools as tasks, and can cancel them.
 fn capabilities() -> Value {
     json!({"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}})
 }
 
-/// A server of 2025-11-25.
+/// An [`Office`] whose server speaks 2025-11-25.
 async fn legacy(client: Client, capabilities: Value) -> Office {
     let client = client.revisions([Revision::V2025_11_25]);
     let (mut peer, transport) = ScriptedPeer::new().await;
@@ -86,7 +86,7 @@ async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
     office.answer("tasks/get", task("completed")).await;
     office.answer("tasks/result", report()).await;
     call.await.unwrap().unwrap();
-    // A tool that does not exist is looked for no more.
+    // A tool that the list does not have is not looked up again.
     let call = tokio::spawn(office.session.call_tool("other", ()).into_future());
     office.refuse("tools/call", -32601).await;
     assert_eq!(call.await.unwrap().unwrap_err().code().value(), -32601);
@@ -110,13 +110,13 @@ async fn a_refusal_may_be_a_result_that_says_that_the_tool_failed() {
             office.answer("tasks/result", report()).await;
         }
         assert_eq!(call.await.unwrap().unwrap().is_error, !is_called_again);
-        // A tool that fails is looked for no more.
+        // The tools are not listed again for another tool that fails.
         let call = tokio::spawn(office.session.call_tool("other", ()).into_future());
         office.answer("tools/call", refusal()).await;
         assert!(call.await.unwrap().unwrap().is_error);
         office.silence().await;
     }
-    // Where the list cannot be got, the refusal stands.
+    // If the list cannot be fetched, the refusal is the result.
     let mut office = legacy(client(), capabilities()).await;
     let call = office.call();
     office.answer("tools/call", refusal()).await;
@@ -143,7 +143,7 @@ async fn what_a_task_asks_are_requests_while_its_result_is_waited_for() {
         json!({"sure": true}),
         "{answer}"
     );
-    // It goes on to be asked for; its result is not.
+    // The client continues to poll the task, but does not request its result again.
     office.answer("tasks/get", task("working")).await;
     office.answer("tasks/get", task("input_required")).await;
     office.answer("tasks/get", task("completed")).await;
@@ -232,7 +232,7 @@ async fn nothing_is_asked_of_a_server_that_has_no_tasks() {
     let request = office.answer("tools/call", report()).await;
     assert_eq!(request["params"], json!({"name": "report"}));
     assert_eq!(task.await.unwrap().unwrap().id(), None);
-    // Neither by a client that has none.
+    // A client without tasks does not call a tool as a task either.
     let mut office = legacy(Client::new("tester", "1.0.0"), capabilities()).await;
     list(&mut office, "required").await;
     let call = office.call();

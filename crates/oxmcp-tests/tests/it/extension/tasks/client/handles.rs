@@ -1,4 +1,4 @@
-//! Tasks that are held by handles, and found again.
+//! Tasks that are held by handles, and resumed later.
 
 use futures_util::StreamExt;
 use oxmcp::{
@@ -16,7 +16,7 @@ struct Confirm {
     sure: bool,
 }
 
-/// A server with a tool that takes a minute and asks in the middle, and one that is done at once.
+/// A server with a tool that takes a minute and asks halfway, and a tool that returns at once.
 fn server() -> Server {
     let tool = Tool::new("delete", "Delete", |cx: RequestContext| async move {
         tokio::time::sleep(Duration::from_secs(30)).await;
@@ -33,7 +33,7 @@ fn server() -> Server {
         }))
 }
 
-/// A reference that was stored.
+/// Deserializes a stored reference.
 fn read(stored: &Value) -> TaskReference {
     serde_json::from_str(&stored.to_string()).unwrap()
 }
@@ -49,7 +49,7 @@ async fn a_handle_tells_how_its_task_fares_and_what_it_comes_to() {
     let task = session.call_tool("delete", ()).as_task().await.unwrap();
     let id = task.id().unwrap().to_owned();
     assert!(!format!("{task:?}").contains(&id));
-    // Read as they come: those in between would be left out.
+    // The updates are read as they arrive, since a slow reader would miss intermediate states.
     let states = tokio::spawn(task.updates().collect::<Vec<_>>());
     let states = states.await.unwrap();
     assert!(states.iter().all(|it| it.task_id == id));
@@ -165,7 +165,7 @@ async fn a_task_is_not_looked_for_where_it_cannot_be() {
         let error = session.resume_task(&other).unwrap_err();
         assert!(error.message().contains(expected), "{error}");
     }
-    // A task that is gone is told by the handle.
+    // The handle of a task that no longer exists returns an error.
     let mut gone = reference.clone();
     gone["taskId"] = json!("gone");
     let gone = read(&gone);
@@ -179,7 +179,7 @@ async fn a_task_is_not_looked_for_where_it_cannot_be() {
         error.message().contains("does not have any more"),
         "{error}"
     );
-    // A client must have tasks.
+    // The client must have the extension for tasks.
     let plain = Client::new("tester", "1.0.0");
     let session = testing::connect(&server).client(&plain).await.unwrap();
     let reference = read(&reference);

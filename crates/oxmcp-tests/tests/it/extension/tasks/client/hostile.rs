@@ -1,10 +1,10 @@
-//! Servers that say of their tasks what they must not.
+//! Servers that send invalid or unexpected tasks.
 
 use oxmcp::{Accept, protocol::ElicitFormParams};
 
 use super::*;
 
-/// The error of a call whose task is asked for once.
+/// The error of a call whose task is polled once at most, and whether the client cancelled the task.
 async fn error_after(made: Value, got: Option<Value>) -> (String, bool) {
     let mut office = Office::open().await;
     let call = office.call();
@@ -104,7 +104,7 @@ async fn a_task_is_refused_that_nobody_asked_for() {
     let error = call.await.unwrap().unwrap_err();
     assert!(error.message().contains("nobody can ask for it"), "{error}");
     office.silence().await;
-    // The client has not.
+    // The client has not declared the extension.
     let plain = Client::new("tester", "1.0.0");
     let mut office = Office::of(plain, json!({"tools": {}, "extensions": {ID: {}}})).await;
     let call = office.call();
@@ -113,7 +113,7 @@ async fn a_task_is_refused_that_nobody_asked_for() {
     assert!(declared.get("extensions").is_none(), "{declared}");
     let error = call.await.unwrap().unwrap_err();
     assert!(error.message().contains("does not know"), "{error}");
-    // Of another method.
+    // The method cannot become a task.
     let mut office = Office::open().await;
     let call = tokio::spawn(office.session.read_resource("a:b").into_future());
     office.answer("resources/read", created(json!({}))).await;

@@ -1,4 +1,4 @@
-//! The tasks of a client: against our own server, and against servers by script.
+//! The tasks of a client: against the SDK's server, and against scripted servers.
 
 mod core_tasks;
 mod handles;
@@ -24,7 +24,7 @@ use tokio::{
 use super::Meta;
 use crate::client::expect;
 
-/// A server by script, with the client's session at the other end.
+/// A scripted server and the client's session with it.
 struct Office {
     peer: ScriptedPeer,
     session: ClientSession,
@@ -53,12 +53,12 @@ impl Office {
         tokio::spawn(self.session.call_tool("report", ()).into_future())
     }
 
-    /// The next request, which must be of this method.
+    /// The next request, which must have this method.
     async fn expect(&mut self, method: &str) -> Value {
         expect(&mut self.peer, method).await
     }
 
-    /// Answers the next request, which must be of this method, and returns it.
+    /// Answers the next request, which must have this method, and returns it.
     async fn answer(&mut self, method: &str, result: Value) -> Value {
         let request = self.expect(method).await;
         give(&mut self.peer, &request, result).await;
@@ -72,7 +72,7 @@ impl Office {
         self.peer.send(answer).await.unwrap();
     }
 
-    /// Nothing more comes.
+    /// Asserts that no more messages arrive.
     async fn silence(&mut self) {
         let next = timeout(Duration::from_secs(600), self.peer.receive()).await;
         assert!(next.is_err(), "it said {next:?}");
@@ -88,14 +88,14 @@ async fn give(peer: &mut ScriptedPeer, request: &Value, result: Value) {
     peer.send(answer).await.unwrap();
 }
 
-/// What a task is made with.
+/// The result of a call that has become a task.
 fn created(more: Value) -> Value {
     let mut task = state("working", more);
     task["resultType"] = json!("task");
     task
 }
 
-/// What `tasks/get` is answered with.
+/// The result of `tasks/get`.
 #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
 fn state(status: &str, more: Value) -> Value {
     let mut task = json!({

@@ -16,14 +16,14 @@ use tower::ServiceExt;
 
 use super::*;
 
-/// A process that serves, until it ends with all its streams.
+/// A process that serves until it is ended with all its streams.
 #[derive(Clone)]
 struct Node {
     service: StreamableHttp,
     end: CancellationToken,
 }
 
-/// The way to the process that serves at the time, if there is one.
+/// The connector to the process that serves at the time, if there is one.
 #[derive(Clone, Default)]
 struct Way(Arc<Mutex<Option<Node>>>);
 

@@ -1,4 +1,4 @@
-//! Calls that are awaited, and have become tasks.
+//! Calls that have become tasks, while their caller waits.
 
 use std::sync::{
     Arc,
@@ -114,7 +114,7 @@ async fn what_was_answered_is_not_answered_again() {
     let answer = json!({"action": "accept", "content": {"sure": true}});
     assert_eq!(update["params"]["inputResponses"], json!({"a": answer}));
     office.refuse("subscriptions/listen", -32601).await;
-    // The server has not seen the answer yet, and then asks more.
+    // The server has not processed the answer yet, and then asks another question.
     office.answer("tasks/get", asks(&["a"])).await;
     office.answer("tasks/get", asks(&["a", "b"])).await;
     let update = office
@@ -149,7 +149,7 @@ async fn a_server_that_tells_of_changes_is_not_asked() {
         .send(tell("notifications/subscriptions/acknowledged", filter))
         .await
         .unwrap();
-    // What happened before is not told.
+    // Changes before the subscription are not notified, so the task is polled at once.
     let start = Instant::now();
     office
         .answer("tasks/get", state("working", json!({})))

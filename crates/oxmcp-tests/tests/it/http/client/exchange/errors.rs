@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::client::peer::{Asked, Peer, both, discover, discovered, modern, text};
 
-/// The error of a call that is answered so, with a session that goes on.
+/// The error of a call that gets this answer, in a session that continues.
 async fn error_of(answer: impl FnOnce(Asked)) -> Error {
     let (mut peer, session) = discover().await;
     let calling = async { session.call_tool("add", json!({})).await };
@@ -38,7 +38,7 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
         assert_eq!(error.data().unwrap().get(), r#"{"x":1}"#);
         assert_eq!(error.is_unauthorized(), status == 401);
     }
-    // Who cannot read a request cannot name it.
+    // A server that cannot read a request cannot name its id.
     let error = error_of(|asked| asked.json(400, refusal(&Value::Null, -32700))).await;
     assert_eq!(error.code(), ErrorCode::PARSE_ERROR);
 }
@@ -62,7 +62,7 @@ async fn a_status_without_json_is_an_error_that_quotes_the_server() {
     assert!(!error.is_unauthorized() && error.http_status() == Some(403));
 }
 
-/// Whatever is asked there, nothing speaks the protocol: the path is wrong, or the whole URL.
+/// Every answer of the server is a 404 page: the path is wrong, or the whole URL.
 #[tokio::test(start_paused = true)]
 async fn the_error_of_a_url_that_is_no_endpoint_says_so() {
     let (mut peer, endpoint) = Peer::endpoint();

@@ -18,7 +18,7 @@ async fn e4_all_after_initialize_carries_the_session_and_the_revision() {
         assert_eq!(asked.header("mcp-session-id"), None);
         assert_eq!(asked.header("mcp-protocol-version"), None);
         assert_eq!(asked.header("mcp-method"), None);
-        // What the server agrees to counts, and not what it was asked for.
+        // The revision that the server agrees to counts, and not the one that it was asked for.
         asked.opens_in(Some("s-1"), &json!("2025-11-25"));
         for _ in 0..2 {
             let asked = peer.next().await;
@@ -190,7 +190,7 @@ async fn attack_7_a_server_that_asks_and_does_not_listen_makes_nothing_grow() {
         answers.push(answer);
     }
     assert_eq!(answers.len(), 256, "no more are on their way at once");
-    // When the server takes them at last, the rest follows.
+    // When the server accepts these answers at last, the rest follows.
     let (answer, taken) = both(async { session.call_tool("add", json!({})).await }, async {
         let mut taken = 0;
         answers.into_iter().for_each(|answer| answer.status(202));

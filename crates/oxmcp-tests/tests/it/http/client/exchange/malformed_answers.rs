@@ -8,10 +8,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::http::client::peer::{Asked, Chunks, Peer, both, discover, legacy, open, text};
 
-/// Long before a call without a time-out of its own ends.
+/// A time limit far below the timeout of a patient call.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Long before a call times out.
+/// A time limit far below the default timeout of a call.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 async fn call(session: &ClientSession) -> Result<String> {
@@ -20,7 +20,7 @@ async fn call(session: &ClientSession) -> Result<String> {
     answer.map(|result| result.to_text())
 }
 
-/// What a call gets that is answered so. The session goes on.
+/// The result of a call that gets this answer. The session continues.
 async fn answered(
     peer: &mut Peer,
     session: &ClientSession,
@@ -86,14 +86,14 @@ async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
     }
 }
 
-/// A call that would wait for two hours.
+/// A call with a timeout of two hours.
 async fn patient_call(session: &ClientSession) -> Result<String> {
     let call = session.call_tool("add", json!({}));
     let result = call.timeout(Duration::from_secs(7200)).await?;
     Ok(result.to_text())
 }
 
-/// Answers so, with a body that begins and does not end.
+/// Answers with this status, and with a body that begins and does not end.
 fn endless(asked: Asked, status: u16) -> Chunks {
     let chunks = asked.streams(status, "text/plain");
     chunks.raw("well, ");

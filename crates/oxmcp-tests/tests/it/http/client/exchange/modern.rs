@@ -105,7 +105,7 @@ async fn a_call_that_is_dropped_closes_its_exchange_and_says_nothing() {
 async fn a_stream_that_is_cut_fails_its_call_and_no_other() {
     let (mut peer, session) = discover().await;
     let ends: [fn(Chunks); 3] = [drop, Chunks::breaks, |chunks| {
-        // What is not whole does not count, and ids help nobody.
+        // An incomplete event does not count, and event ids allow no resumption.
         chunks.raw("id: 7\ndata: {}\n\ndata: {\"jsonrpc\"");
         drop(chunks);
     }];

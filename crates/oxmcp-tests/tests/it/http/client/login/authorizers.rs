@@ -1,4 +1,4 @@
-//! Authorizers of one's own.
+//! Custom authorizers.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use oxmcp::http::{Authorizer, RefusedRequest, RequestToAuthorize};
 
 use super::*;
 
-/// Gives a wrong token until it was refused so many times.
+/// An authorizer that gives a wrong token until it was refused `is_good_after` times.
 struct Counting {
     refusals: Arc<AtomicUsize>,
     is_good_after: usize,

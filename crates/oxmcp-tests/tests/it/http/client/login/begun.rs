@@ -1,4 +1,4 @@
-//! Tests of logins that are begun and finished, as those of web back ends, of listing, and of logging out.
+//! Tests of logins in two steps, begin and finish, as in web back ends, and of listing logins and logging out.
 
 use oxmcp::{
     StateKey,
@@ -7,7 +7,7 @@ use oxmcp::{
 
 use super::*;
 
-/// The login of a process of a web back end.
+/// The login in one process of a web back end.
 fn process(web: &Web, store: &MemoryTokenStore) -> Login {
     Login::redirect(REDIRECT)
         .http_client(web.clone())
@@ -15,7 +15,7 @@ fn process(web: &Web, store: &MemoryTokenStore) -> Login {
         .keys([StateKey::new([7; StateKey::LENGTH])])
 }
 
-/// Logs a user in: what was kept, and what came back.
+/// Logs a user in. Returns the sealed attempt, and the callback URL.
 async fn log_in(web: &Web, login: &Login) -> (String, String) {
     let attempt = login.begin(MCP).await.unwrap();
     let callback = web.agree(attempt.url());
@@ -99,7 +99,7 @@ async fn an_attempt_is_for_one_user_one_answer_and_one_time() {
     let planted = web.agree(of_mallory.url());
     web.asked();
 
-    // Somebody else's attempt, and somebody else's answer: both would join two users.
+    // The attempt of another user, and the callback of another user: both would join two users.
     let said = refusal(&mallory, of_ann.sealed(), &callback).await;
     assert!(said.contains("begun for another user"), "{said}");
     let said = refusal(&ann, of_ann.sealed(), &planted).await;
@@ -115,7 +115,7 @@ async fn an_attempt_is_for_one_user_one_answer_and_one_time() {
     let said = refusal(&ann, of_ann.sealed(), &callback).await;
     assert!(said.contains("finished already"), "{said}");
     assert!(web.asked().is_empty(), "a code is sent once");
-    // Not even where nothing is remembered of it.
+    // The code is not accepted again, even if nothing is remembered of the login.
     ann.logout(MCP).await.unwrap();
     let said = refusal(&ann, of_ann.sealed(), &callback).await;
     assert!(said.contains("invalid_grant"), "{said}");
@@ -129,7 +129,7 @@ async fn a_refused_request_says_what_to_begin_and_finds_the_login() {
     let login = process(&web, &store).user("ann");
     let endpoint = endpoint(web.clone()).login(login.clone());
     let session = client().connect(endpoint).await.unwrap();
-    // Without a login, and then without a scope: the session goes on once there is one.
+    // First without a login, and then without a scope: the session continues after each login.
     for (tool, scopes) in [("add", "base"), ("write", "base write")] {
         let refused = call(&session, tool).await.unwrap_err();
         assert!(refused.is_interaction_required(), "{refused:?}");
@@ -159,7 +159,7 @@ async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
     web.asked();
     log_in(&web, &ann).await;
     assert!(web.asked().contains(&"register".to_owned()));
-    // The client of the user who was first serves the next.
+    // The client that was registered for the first user serves the next user.
     log_in(&web, &process(&web, &store).user("bob")).await;
     assert!(!web.asked().contains(&"register".to_owned()));
 }
@@ -280,7 +280,7 @@ async fn logging_out_revokes_and_forgets() {
             assert!(!format!("{error:#?}").contains("hunter"));
         }
         assert!(store.keys("ann").await.unwrap().is_empty());
-        // There is nothing left to do.
+        // A second logout has nothing left to do.
         login.logout(MCP).await.unwrap();
         assert!(web.asked().is_empty());
     }

@@ -1,4 +1,4 @@
-//! Tests of the cache: what one login was told, no other one sees.
+//! Tests of the cache, which gives the answers for one login to no other login.
 
 use oxmcp::http::MemoryTokenStore;
 
@@ -16,7 +16,7 @@ async fn a_login_in_mid_session_leaves_what_the_one_before_was_told() {
     let first = tools(&session).await;
     assert_eq!(tools(&session).await, first);
     assert_eq!(count(&web.fake().log, "mcp list"), 1, "it is cached");
-    // A refresh is the same login.
+    // A refresh belongs to the same login.
     web.fake().expire();
     call(&session, "add").await.unwrap();
     assert_eq!(tools(&session).await, first);
@@ -37,7 +37,7 @@ async fn attack_23_an_answer_belongs_to_the_login_that_it_came_for() {
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
     web.fake().revoke();
-    // The list is asked for by one login, and answered to the next.
+    // The list is requested with one login, and answered for the next.
     let list = tools(&session).await;
     assert_eq!(tools(&session).await, list);
     assert_eq!(
@@ -76,7 +76,7 @@ async fn an_answer_to_the_next_login_is_not_kept_for_the_one_before() {
     web.fake().expire();
     web.fake().revoke();
     tools(&quicker).await;
-    // It does not know yet that somebody has logged in anew.
+    // This session does not know yet that another session has logged in anew.
     tools(&other).await;
     assert_eq!(count(&web.fake().log, "mcp list"), 2);
 }

@@ -1,4 +1,4 @@
-//! Tests of who the client is: registered, forgotten, configured.
+//! Tests of the identity of the client: registered, forgotten, configured.
 
 use oxmcp::{
     auth::{self, AuthErrorKind},
@@ -49,7 +49,7 @@ async fn a_client_that_is_registered_for_too_few_scopes_is_registered_anew_once(
     web.fake().refuses_scopes = true;
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();
-    // The metadata do not name it.
+    // The metadata do not name this scope.
     web.fake().needed = Some("write".to_owned());
     call(&session, "add").await.unwrap();
     let authorized = "authorize base write";
@@ -174,7 +174,7 @@ async fn attack_10_another_authorization_server_gets_nothing_of_the_one_before()
     web.fake().expire();
     web.fake().forget_clients();
     web.fake().has_migrated = true;
-    // The one before is gone: what would go there is refused.
+    // The former authorization server is gone: requests to its token endpoint fail.
     let gone = (503, String::new());
     web.fake().instead.insert("https://as.example/token", gone);
     call(&session, "add").await.unwrap();
@@ -189,7 +189,7 @@ async fn attack_10_another_authorization_server_gets_nothing_of_the_one_before()
 
 #[tokio::test]
 async fn what_a_login_asks_goes_by_a_client_of_its_own() {
-    // Nothing listens there, and the endpoint's client answers for it.
+    // Nothing listens at this address, and the endpoint's HTTP client answers for it.
     let web = Web::new();
     let mcp = "http://127.0.0.1:1/mcp";
     let answer = (401, String::new());

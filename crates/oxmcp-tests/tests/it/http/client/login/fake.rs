@@ -23,74 +23,75 @@ pub(super) const TOKEN: &str = "https://as.example/token";
 const REVOKE: &str = "https://as.example/revoke";
 const MOVED: &str = "https://as.example/moved";
 
-/// The client's way to both servers. Clones lead to the same.
+/// The HTTP client of the tests, which leads to both servers. Clones lead to the same servers.
 #[derive(Clone)]
 pub(super) struct Web(Arc<Mutex<Fake>>);
 
 /// Both servers.
 pub(super) struct Fake {
-    /// What was asked, in a word or two, in order.
+    /// The requests so far, in order, each as a word or two.
     pub(super) log: Vec<String>,
-    /// What nobody else may see: of requests, and of answers.
+    /// The secrets in requests and in answers, which must not appear elsewhere.
     pub(super) secrets: Vec<String>,
-    /// The tokens that are good, each with its scopes.
+    /// The access tokens that are valid, each with its scopes.
     good: Vec<(String, BTreeSet<String>)>,
-    /// The one refresh token that is good, and its scopes.
+    /// The one refresh token that is valid, and its scopes.
     refresh: Option<(String, BTreeSet<String>)>,
-    /// The codes that were given, with what their request said.
+    /// The authorization codes that were issued, with the parameters of their requests.
     codes: Vec<Code>,
     issued: usize,
-    /// The keys that tokens are bound to (DPoP), for each token that is.
+    /// The keys that tokens are bound to (DPoP), by token.
     keys: BTreeMap<String, Value>,
-    /// Seconds that tokens live.
+    /// The lifetime of tokens, in seconds.
     pub(super) expires_in: u64,
-    /// The tools that need the scope of their name.
+    /// The tools that need the scope of their own name.
     pub(super) scoped: Vec<&'static str>,
     /// The scopes that the client is registered for.
     registered: BTreeSet<String>,
-    /// Whether the page refuses a client that asks for others. Elsewhere none should.
+    /// Whether the page refuses a client that asks for scopes that it is not registered for. Otherwise no client may ask
+    /// for such scopes.
     pub(super) refuses_scopes: bool,
-    /// Whether no token is good enough.
+    /// Whether the MCP server refuses all tokens.
     pub(super) refuses_all: bool,
-    /// Whether the authorization server answers with another's `state`.
+    /// Whether the authorization server answers with another `state`.
     pub(super) breaks_state: bool,
-    /// Whether no scope but the first is granted.
+    /// Whether only the first scope is granted.
     pub(super) withholds: bool,
-    /// Whether the token endpoint has an error of its own.
+    /// Whether the token endpoint fails with status 503.
     pub(super) is_down: bool,
-    /// Whether the token endpoint is elsewhere now, and not where it was.
+    /// Whether the token endpoint has moved, so that its former URL fails.
     pub(super) has_moved: bool,
-    /// Whether only tools want a token.
+    /// Whether only calls of tools need a token.
     pub(super) greets_all: bool,
-    /// The status of the endpoint that revokes tokens, where there is one.
+    /// The status of the revocation endpoint, if there is one.
     pub(super) revokes: Option<u16>,
     /// The tokens that tools were called with.
     pub(super) seen: Vec<String>,
     /// The clients that are registered.
     known: BTreeSet<String>,
     registrations: usize,
-    /// The redirect URI that clients must have.
+    /// The redirect URI that clients must have, if it is fixed.
     pub(super) redirect: Option<String>,
-    /// The scope that every tool needs.
+    /// The scope that every tool needs that is not in `scoped`.
     pub(super) needed: Option<String>,
-    /// The error of each refresh.
+    /// The error with which each refresh is refused.
     pub(super) refuses_refresh: Option<&'static str>,
-    /// Whether no refresh tokens are given.
+    /// Whether no refresh tokens are issued.
     pub(super) withholds_refresh: bool,
     /// Whether neither server has metadata, so that the endpoints are at the MCP server's origin.
     pub(super) hides: bool,
     /// Whether the MCP server has another authorization server now.
     pub(super) has_migrated: bool,
-    /// What is answered instead, at a URL: a status and a body, or for 302 and 307 where it leads.
+    /// The answers that replace others, by URL: a status and a body, or for 302 and 307 the URL of the redirect.
     pub(super) instead: BTreeMap<&'static str, (u16, String)>,
-    /// Parameters of the answer to the authorization request, instead of its own.
+    /// The parameters of the authorization response besides `state`, in place of its own.
     pub(super) answers: Option<&'static str>,
-    /// The issuer that the authorization server's metadata are of, and the one that its answers name, where they are not its
-    /// origin.
+    /// The issuer in the authorization server's metadata, and the issuer that its authorization responses name, if they are
+    /// not its origin.
     pub(super) issuer: Option<(&'static str, &'static str)>,
-    /// The `resource` that is to be asked for. Empty where none may be.
+    /// The `resource` parameter that requests must have. If it is empty, no request may have one.
     pub(super) resource: &'static str,
-    /// Whether a GET needs a scope that nobody has.
+    /// Whether a GET needs a scope that no token has.
     pub(super) get_lacks: bool,
     /// Whether the MCP server has sessions.
     pub(super) has_sessions: bool,
@@ -146,7 +147,7 @@ impl Web {
         self.0.lock().unwrap()
     }
 
-    /// What was asked of the authorization server since the last look.
+    /// The requests to the authorization server since the last call of this method.
     pub(super) fn asked(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.fake().log);
         log.into_iter()
@@ -158,7 +159,7 @@ impl Web {
         self.fake().answer(request)
     }
 
-    /// A person who agrees: the authorization request as a browser makes it, and where it is redirected.
+    /// Makes the authorization request as the browser of a person who agrees. Returns the URL of the redirect.
     pub(super) fn agree(&self, url: &str) -> String {
         self.fake().authorize(url)
     }
@@ -166,7 +167,7 @@ impl Web {
 
 impl HttpClient for Web {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
-        // Others are polled meanwhile.
+        // Other tasks run meanwhile.
         yield_now().await;
         Ok(self.answer(&request).map(HttpBody::from))
     }
@@ -216,7 +217,7 @@ fn json_answer(status: u16, body: &Value) -> Response<Bytes> {
         .unwrap()
 }
 
-/// The key of a proof of possession. Proofs are checked where they are made.
+/// The key of a proof of possession (DPoP). The proofs themselves are tested next to the code that makes them.
 fn proven_key(request: &Request<Bytes>) -> Option<Value> {
     let proof = request.headers().get("dpop")?.to_str().unwrap();
     let (header, _) = proof.split_once('.').unwrap();
@@ -236,14 +237,14 @@ impl Fake {
         self.good.clear();
     }
 
-    /// A good token, from elsewhere.
+    /// Adds a valid token that was issued elsewhere, and returns it.
     pub(super) fn grant(&mut self) -> String {
         self.secrets.push("elsewhere".to_owned());
         self.good.push(("elsewhere".to_owned(), BTreeSet::new()));
         "elsewhere".to_owned()
     }
 
-    /// Where the authorization server is.
+    /// The origin of the authorization server.
     fn origin(&self) -> &'static str {
         match (self.hides, self.has_migrated) {
             (true, _) => "https://mcp.example",
@@ -486,7 +487,7 @@ impl Fake {
             if let Some(error) = self.refuses_refresh {
                 return refused(error);
             }
-            // A token that was used is used by a thief: all of its family end.
+            // A refresh token that is used twice counts as stolen: all tokens of its family end.
             let good = self.refresh.take();
             let is_good =
                 |good: &str| good == get("refresh_token") && self.keys.get(good) == key.as_ref();
@@ -521,7 +522,7 @@ impl Fake {
     }
 }
 
-/// Whether a challenge can have been made of a verifier: the hash is tested where it is made.
+/// Whether a challenge can have been made of a verifier. The hash itself is tested next to the code that makes it.
 fn is_verified(verifier: &str, challenge: &str) -> bool {
     verifier.len() == 43 && challenge.len() == 43 && verifier != challenge
 }

@@ -1,4 +1,4 @@
-//! Tests of flights: tokens are got when they are needed, and once for all that wait.
+//! Tests of shared requests for tokens, which are sent when tokens are needed, and once for all waiting calls.
 
 use futures_util::future::join_all;
 use oxmcp::http::{Login, MemoryTokenStore, TokenStore};
@@ -31,7 +31,7 @@ async fn all_that_wait_share_one_refresh_and_the_newest_token_is_kept() {
         web.fake().expire();
         let calls = join_all((0..10).map(|_| call(&session, "add"))).await;
         assert!(calls.iter().all(Result::is_ok), "{calls:?}");
-        // A refresh token that is used twice ends all: the server is strict.
+        // The strict server ends all tokens if a refresh token is used twice.
         assert_eq!(web.asked(), ["refresh_token"]);
     }
 }

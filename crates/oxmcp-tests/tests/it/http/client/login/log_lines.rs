@@ -17,7 +17,7 @@ use crate::{
     support::subscribe,
 };
 
-/// A login, a refresh, a step-up, a refusal, and an authorization server that is down. Returns the errors.
+/// Runs a login, a refresh, a step-up, a refusal, and a login while the authorization server is down. Returns the errors.
 async fn use_up(web: &Web, login: Login) -> String {
     web.fake().scoped = vec!["write"];
     let session = connect(web, login).await.unwrap();
@@ -39,7 +39,7 @@ async fn use_up(web: &Web, login: Login) -> String {
     errors
 }
 
-/// That of a program, whose token is what `web` grants.
+/// Runs the login of a program with client credentials, whose token is the one that `web` grants. Returns its error.
 async fn client_credentials(web: &Web) -> String {
     let own = auth::client::Client::new("id").unwrap().issued_by(AS);
     let own = own.with_secret("hunter-of-the-client");
@@ -55,7 +55,7 @@ async fn client_credentials(web: &Web) -> String {
     format!("{:#?}", refused.unwrap_err())
 }
 
-/// That of a web back end.
+/// Runs the login of a web back end. Returns its error.
 async fn begun(web: &Web) -> String {
     let login = Login::redirect(REDIRECT).keys([StateKey::new([7; StateKey::LENGTH])]);
     let login = login

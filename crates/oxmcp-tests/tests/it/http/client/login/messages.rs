@@ -1,4 +1,4 @@
-//! The messages of logins that fail: each names the URL that was asked, what was expected there, and what came.
+//! The messages of logins that fail: each names the requested URL, the expected answer, and the actual answer.
 
 use std::fmt::Write;
 

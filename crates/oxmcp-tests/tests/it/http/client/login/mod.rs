@@ -1,4 +1,4 @@
-//! Logins, against a strict authorization server without sockets.
+//! Logins against a strict authorization server without sockets.
 
 mod authorizers;
 mod begun;
@@ -27,7 +27,7 @@ use crate::http::client::login::fake::Web;
 pub(super) const MCP: &str = "https://mcp.example/mcp";
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
-/// A person who agrees to everything, in no time.
+/// The login of a person who agrees to everything at once.
 fn agreeing(web: &Web) -> Login {
     let web = web.clone();
     Login::with_redirect(REDIRECT, move |url| {
@@ -47,13 +47,13 @@ async fn connect_with(
 ) -> Result<ClientSession> {
     let endpoint = endpoint(web.clone()).login(login.http_client(web.clone()));
     let session = client.connect(endpoint).await?;
-    // What belongs to connecting is served before it.
+    // The requests that belong to connecting are served before this call.
     call(&session, "add").await?;
     Ok(session)
 }
 
 fn endpoint(web: impl HttpClient) -> Endpoint {
-    // Its GET would log in, too.
+    // The GET of the standalone stream would log in, too.
     Endpoint::new(MCP).http_client(web).standalone_stream(false)
 }
 
@@ -65,12 +65,12 @@ async fn call(session: &ClientSession, tool: &str) -> Result<()> {
     session.call_tool(tool, json!({})).await.map(drop)
 }
 
-/// The number of requests that had this word or two for their name.
+/// The number of requests in the log whose entries begin with this name.
 fn count(asked: &[String], name: &str) -> usize {
     asked.iter().filter(|it| it.starts_with(name)).count()
 }
 
-/// What a login failed with.
+/// The error of the login in the sources of an error.
 fn cause(error: &Error) -> &AuthError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

@@ -1,4 +1,4 @@
-//! Tests of the times at which a person is waited for.
+//! Tests of logins that wait for a person.
 
 use std::{
     future::pending,
@@ -29,7 +29,7 @@ struct Person {
     open: Arc<AtomicUsize>,
 }
 
-/// A page, until it is given up.
+/// An open page of a login, until it is given up.
 struct Page(Arc<AtomicUsize>);
 
 impl Drop for Page {
@@ -62,7 +62,7 @@ async fn settle() {
     }
 }
 
-/// Makes a call that logs in, and gives it up while the person is away.
+/// Makes a call that logs in, and gives the call up while the person is away.
 async fn give_up(session: &ClientSession, person: &Person) {
     let mut given_up = Box::pin(call(session, "add"));
     while person.open.load(Relaxed) == 0 {
@@ -130,14 +130,14 @@ async fn a_server_that_takes_no_token_any_more_opens_one_page() {
         assert!(call(&session, "add").await.unwrap_err().is_unauthorized());
     }
     assert_eq!(person.opened.load(Relaxed), 2);
-    // Later it is worth another try.
+    // After a while, another login is tried.
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     web.fake().refuses_all = false;
     web.fake().expire();
     call(&session, "add").await.unwrap();
 }
 
-/// The way to the MCP server, on which the first answer to the call of one tool takes long.
+/// The HTTP client to the MCP server, through which the first answer to the call of one tool takes long.
 #[derive(Clone)]
 struct Slow {
     web: Web,
@@ -183,7 +183,7 @@ async fn nobody_is_asked_again_for_a_token_that_another_request_saw_refused() {
     web.fake().refuses_all = true;
     web.fake().breaks_state = true;
     web.asked();
-    // The refusal of the second arrives while the page for the first is open.
+    // The refusal of the second call arrives while the page for the first call is open.
     let calls = futures_util::future::join(call(&session, "add"), call(&session, "slow"));
     let (first, second) = calls.await;
     assert!(first.unwrap_err().is_authorization());
@@ -247,7 +247,7 @@ async fn port_of(store: &MemoryTokenStore) -> u16 {
     port.unwrap().parse().unwrap()
 }
 
-/// Connects with the stream of what the server says by itself.
+/// Connects with the standalone stream.
 async fn listen(web: &Web, login: Login) -> ClientSession {
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     let endpoint = endpoint.login(login.http_client(web.clone()));

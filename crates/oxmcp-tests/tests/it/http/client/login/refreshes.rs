@@ -1,4 +1,4 @@
-//! Tests of refresh tokens: which errors end them, and which token is the newest.
+//! Tests of refresh tokens: the errors that end them, and the choice of the newest token.
 
 use oxmcp::http::{Login, MemoryTokenStore};
 
@@ -14,7 +14,7 @@ async fn only_a_grant_that_is_not_valid_ends_a_refresh_token() {
         web.asked();
         call(&session, "add").await.unwrap();
         assert!(count(&web.asked(), "refresh_token") > 0);
-        // It is not valid any more, either.
+        // The access token is not valid any more, either.
         web.fake().expire();
         let failed = call(&session, "add").await.unwrap_err();
         assert_eq!(cause(&failed).oauth_error(), Some(error));
@@ -39,7 +39,7 @@ async fn the_newest_refresh_token_is_used_although_its_access_token_has_ended() 
     call(&one, "add").await.unwrap();
     web.fake().expires_in = 3600;
     web.fake().expire();
-    // The first token of the family is used up.
+    // The first refresh token of the family is used up.
     call(&other, "add").await.unwrap();
     call(&one, "add").await.unwrap();
     assert_eq!(count(&web.asked(), "authorize"), 1);

@@ -1,4 +1,4 @@
-//! Logins that fail: at once, with a sentence, and not for ever.
+//! Logins that fail: at once, with a clear message, and not for ever.
 
 use oxmcp::{auth::AuthErrorKind, http::Login};
 
@@ -103,7 +103,7 @@ async fn attack_9_nothing_that_a_server_names_leads_into_this_network() {
             (METADATA, 200, server("token_endpoint")),
         ] {
             let web = Web::new();
-            // It panics where it is asked at another place than its own.
+            // The fake servers panic if a request goes to a place other than their own.
             instead(&mut web.fake(), url, status, &body);
             let error = connect(&web, agreeing(&web)).await.unwrap_err();
             assert!(
@@ -119,7 +119,7 @@ async fn attack_11_no_token_of_a_login_goes_to_another_origin() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     for to in ["https://evil.example/mcp", "http://mcp.example/mcp"] {
-        // It panics where it is asked there.
+        // The fake servers panic if a request goes there.
         instead(&mut web.fake(), MCP, 307, to);
         let error = call(&session, "add").await.unwrap_err();
         assert!(error.message().contains("another origin"), "{error}");

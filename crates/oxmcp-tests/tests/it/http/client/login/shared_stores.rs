@@ -1,4 +1,4 @@
-//! Tests of a store that other programs use meanwhile, or that fails.
+//! Tests of a store that other programs use at the same time, or that fails.
 
 use std::sync::{
     Arc, Mutex,
@@ -68,7 +68,7 @@ async fn tokens_that_could_not_be_stored_are_newer_than_those_in_the_store() {
     assert_eq!(web.asked(), ["refresh_token"], "and then they are stored");
 }
 
-/// A login at another redirect URI, for which the client is registered anew, and where nobody agrees.
+/// A login with another redirect URI, for which the client is registered anew, and which always fails at the page.
 fn refusing(store: &MemoryTokenStore) -> Login {
     let login = Login::with_redirect(ELSEWHERE, |_| async {
         Err(Error::internal("the page was closed"))
@@ -146,7 +146,7 @@ async fn a_session_finds_a_login_at_another_authorization_server() {
     assert!(web.asked().is_empty());
 }
 
-/// A store whose locks hold nobody up.
+/// A store whose locks exclude no other holder.
 #[derive(Clone, Default)]
 struct WithoutLocks(MemoryTokenStore);
 
@@ -172,7 +172,7 @@ impl TokenStore for WithoutLocks {
     }
 }
 
-/// The way to the authorization server, on which another program is quicker once.
+/// The HTTP client to the authorization server, through which another program refreshes first, once.
 #[derive(Clone)]
 struct Overtaken {
     web: Web,
@@ -224,7 +224,7 @@ async fn tokens_of_another_program_that_are_refused_are_refreshed() {
     let session = connect(&web, login).await.unwrap();
     web.fake().expire();
     call(&other, "add").await.unwrap();
-    // Those that the other program got are not good any more, either.
+    // The tokens that the other program got are not valid any more, either.
     web.fake().expire();
     web.asked();
     call(&session, "add").await.unwrap();

@@ -5,7 +5,7 @@ use oxmcp::{auth::AuthErrorKind, http::Login};
 use super::*;
 use crate::http::client::login::fake::AS;
 
-/// The issuer, as some servers spell it in one place and not in the other.
+/// The issuer as some servers spell it in one place and not in the other.
 const OTHERWISE: &str = "https://as.example/";
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,7 @@ async fn trap_3_the_user_says_what_resource_is_asked_for_and_whether() {
     ];
     for (resource, set) in set {
         let web = Web::new();
-        // It panics where it is asked for another, in the page of the login and for each token.
+        // The fake servers panic if another resource is requested, on the page of the login or for a token.
         web.fake().resource = resource;
         let session = connect(&web, set(agreeing(&web))).await.unwrap();
         web.fake().expire();

@@ -9,7 +9,7 @@ use crate::http::client::{
     reconnect::session_recovery::{call, next_post, renew},
 };
 
-/// Answers with an error, as a server does that has nothing against how it was asked.
+/// Answers with an error and status 200, as a server does that accepts the HTTP request itself.
 fn refuse(asked: Asked) {
     refuse_with(200, asked);
 }
@@ -41,7 +41,7 @@ async fn requests_that_the_server_refused_are_not_restored_in_the_next_session()
         renew(&mut peer, "s-2").await;
         let again = next_post(&mut peer).await;
         assert_eq!(again.body()["params"]["uri"], "file:///a");
-        // The new session may refuse it.
+        // The new session may refuse the subscription.
         refuse(again);
         let again = next_post(&mut peer).await;
         assert_eq!(again.body()["method"], "tools/call");
@@ -113,7 +113,7 @@ async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
         let error = answer.unwrap_err();
         assert!(error.message().contains("not now"), "{status}: {error}");
     }
-    // The same where the second step fails.
+    // The same applies if the second step fails.
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
         peer.post("initialize").await.opens(Some("s-2"));
@@ -132,7 +132,7 @@ async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
     assert_eq!(answer.unwrap(), "3");
 }
 
-/// The client ends a session, and hears nothing of it.
+/// Receives the client's DELETE of a session, and does not answer it.
 async fn ended(peer: &mut Peer, id: &str) {
     let asked = peer.next().await;
     assert_eq!(asked.request.method(), Method::DELETE, "{asked:?}");

@@ -137,7 +137,7 @@ async fn the_get_stream_is_resumed_after_a_break() {
         listening = again.events();
     }
     drop(listening);
-    // One that brings nothing is not asked for without end, and the session does not depend on it.
+    // A stream that brings no events is not reopened without end, and the session does not depend on it.
     let mut attempts = 1;
     while let Ok(again) = timeout(Duration::from_secs(100), peer.get()).await {
         attempts += 1;

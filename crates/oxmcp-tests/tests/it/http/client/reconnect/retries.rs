@@ -81,7 +81,7 @@ fn acknowledge_and_end(asked: Asked) {
         "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params,
     });
     let chunks = asked.events();
-    // What it says of pauses is hostile as well.
+    // The retry time of the stream is hostile as well.
     chunks.raw("retry: 0\n\n");
     chunks.message(&message);
 }

@@ -18,7 +18,7 @@ pub(crate) async fn call(session: &ClientSession) -> Result<String> {
     Ok(result.to_text())
 }
 
-/// Serves the opening of a session in the place of another.
+/// Serves the opening of a session that replaces another.
 pub(crate) async fn renew(peer: &mut Peer, id: &str) {
     let asked = peer.post("initialize").await;
     assert_eq!(asked.header("mcp-session-id"), None);
@@ -28,7 +28,7 @@ pub(crate) async fn renew(peer: &mut Peer, id: &str) {
     asked.status(202);
 }
 
-/// What the client asks next, its stream aside.
+/// The next POST of the client; its other requests are answered with 405.
 pub(crate) async fn next_post(peer: &mut Peer) -> Asked {
     loop {
         let asked = peer.next().await;
@@ -228,7 +228,7 @@ async fn a_404_of_a_session_without_id_is_an_error_as_any_other() {
     assert!(peer.is_quiet());
 }
 
-/// A call's stream breaks off, and when it is taken up again the session is gone.
+/// Breaks the stream of a call, and answers its resumption as a server that has lost the session.
 async fn breaks_and_loses(peer: &mut Peer) -> Value {
     let asked = peer.next().await;
     let method = asked.body()["method"].clone();
@@ -238,7 +238,7 @@ async fn breaks_and_loses(peer: &mut Peer) -> Value {
     method
 }
 
-/// A request that a vendor has added.
+/// A request that a vendor has added to the protocol.
 struct Move;
 
 impl Method for Move {
@@ -247,7 +247,7 @@ impl Method for Move {
     type Result = EmptyResult;
 }
 
-/// Asks for something, and loses the session meanwhile. It is not asked again.
+/// Sends a request whose session is lost meanwhile. The request is not repeated.
 async fn is_not_asked_again<M: Method>(params: M::Params) {
     let (mut peer, session) = open(Some("s-1")).await;
     let asking = async { session.request::<M>(params).await.map(drop) };
@@ -292,7 +292,7 @@ async fn another_revision_ends_the_session_with_an_error_that_says_so() {
         peer.post("tools/call").await.status(404);
         let asked = peer.post("initialize").await;
         asked.opens_in(Some("s-2"), &json!("2025-06-18"));
-        // It is ended on the server, too.
+        // The new session is ended on the server, too.
         let asked = peer.next().await;
         assert_eq!(asked.request.method(), ::http::Method::DELETE);
         assert_eq!(asked.header("mcp-session-id"), Some("s-2"));
@@ -316,7 +316,7 @@ async fn the_stream_beside_the_answers_notices_the_loss_too() {
         renew(&mut peer, "s-2").await;
         let listening = peer.get().await;
         assert_eq!(listening.header("mcp-session-id"), Some("s-2"));
-        // A server may not offer it, and say so with 404: that must not go on for ever.
+        // A server that offers no stream may answer with 404, which must not lead to new sessions for ever.
         listening.status(404);
         assert!(
             timeout(Duration::from_secs(100), peer.next())

@@ -1,4 +1,4 @@
-//! Changes, of which the client of a session hears once, however many nodes have it.
+//! Notifications of changes, which the client of a session gets once, however many nodes have the session.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn server() -> Server {
         .subscriptions()
 }
 
-/// Servers that send notifications at once, and such that do not.
+/// Two servers whose updates are sent at once (0), or first pass a visibility check (1) or a layer (2).
 fn servers(number: usize) -> [Server; 2] {
     async fn pass(request: Request, next: Next) -> oxmcp::Result<middleware::Response> {
         next.run(request).await
@@ -38,22 +38,22 @@ fn servers(number: usize) -> [Server; 2] {
     })
 }
 
-/// Two nodes that have a session, whose client watches a resource.
+/// Two nodes that have a session whose client is subscribed to a resource.
 async fn watched(servers: &[Server; 2], version: &str) -> Pair {
     let all = [&servers[0], &servers[1]];
     let pair = Pair::open(all, version, json!({}), Limits::default()).await;
     let params = json!({"uri": WATCHED});
     json(pair.one.call(1, "resources/subscribe", params).await).await;
     turns().await;
-    // It is taken over before the next answer.
+    // The other node takes the subscription over before its next answer.
     json(pair.other.call(2, "ping", json!({})).await).await;
-    // A node that has just begun may have missed something.
+    // A node that has just started may have missed changes, and may send notifications because of that.
     told(&mut Events::of(pair.one.get().await)).await;
     turns().await;
     pair
 }
 
-/// What the client hears until nothing comes any more, and the id of the last event.
+/// The URIs or methods of the notifications that arrive until the stream is silent, and the id of the last event.
 async fn heard(events: &mut Events) -> (Vec<String>, Option<String>) {
     let (mut heard, mut last) = (Vec::new(), None);
     while let Ok(event) = timeout(Duration::from_secs(8), events.next()).await {
@@ -91,7 +91,7 @@ async fn a_change_comes_once_where_the_client_listens() {
                     server.add_tools([idle("nap")]).unwrap();
                     assert_eq!(told(&mut events).await, [TOOLS]);
                 }
-                // Two changes, be they at the same time.
+                // Two changes, possibly at the same time, are notified once or twice.
                 for server in &servers {
                     server.resource_updated(WATCHED);
                 }
@@ -135,7 +135,7 @@ async fn a_change_comes_once_to_a_client_that_moves_before_all_nodes_have_told_i
         assert_eq!(told_first, [WATCHED]);
         drop(events);
         turns().await;
-        // The other node has not stored yet what it has to tell.
+        // The other node has not stored its notification yet.
         links[1].cut(false);
         let mut events = if moves {
             sleep(Duration::from_secs(15)).await;
@@ -157,7 +157,7 @@ async fn a_client_that_has_lost_a_change_gets_it_again() {
     let seen = events.next().await.unwrap().id.unwrap();
     servers[1].resource_updated(WATCHED);
     assert_eq!(told(&mut events).await, [WATCHED]);
-    // The first one is still sent on where the client comes again.
+    // The notification is sent again wherever the client resumes.
     for session in [&one, &other, &other, &one] {
         let mut again = Events::of(session.resume(&seen).await);
         assert_eq!(told(&mut again).await, [WATCHED]);
@@ -177,7 +177,7 @@ async fn each_time_that_anything_may_have_changed_the_client_hears_of_all() {
             servers[0].resource_updated(format!("test://{number}"));
         }
         let mut all = told(&mut events).await;
-        // One node knows what it was, and the other one does not.
+        // One node knows what has changed, and the other node does not.
         all.sort();
         assert_eq!(all, [RESOURCES, TOOLS, WATCHED, WATCHED], "{round}");
         for _ in 0..5000 {

@@ -27,20 +27,20 @@ use crate::http::server::{
     peer::{LEGACY, Session},
 };
 
-/// Whoever else is ready has his turn.
+/// Yields, so that all other ready tasks run.
 pub(super) async fn turns() {
     for _ in 0..100 {
         yield_now().await;
     }
 }
 
-/// A connection to the stores, and what was asked over it.
+/// A connection of a node to the stores, and the operations that were requested over it.
 #[derive(Clone, Default)]
 pub(super) struct Link {
     events: Arc<MemoryEventStore>,
     bus: Arc<MemoryBus>,
     is_cut: Arc<AtomicBool>,
-    /// Whether no change is ever told.
+    /// Whether watchers are never told of a change.
     is_deaf: Arc<AtomicBool>,
     /// Whether messages of the bus are lost.
     is_lossy: Arc<AtomicBool>,
@@ -50,7 +50,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Another one to the same stores.
+    /// Another connection to the same stores.
     fn another(&self) -> Self {
         Self {
             events: Arc::clone(&self.events),
@@ -75,7 +75,7 @@ impl Link {
         self.is_lossy.store(true, Ordering::Relaxed);
     }
 
-    /// What was asked since this was called last.
+    /// The operations that were requested since the last call of this method.
     pub(super) fn asked(&self) -> Vec<&'static str> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }

@@ -41,7 +41,7 @@ async fn asking(version: &str) -> Pair {
     Pair::open([&one, &other], version, asked, Limits::default()).await
 }
 
-/// Calls the tool. Returns the rest of the stream, and the question that came on it.
+/// Calls the tool. Returns the rest of the stream, and the id of the elicitation that came on it.
 async fn question(session: &Session<StreamableHttp>) -> (Events, Value) {
     let params = json!({"name": "greet", "arguments": {}});
     let mut events = Events::of(session.call(7, "tools/call", params).await);
@@ -83,10 +83,10 @@ async fn a_question_of_one_node_is_answered_through_another_without_a_bus() {
     );
     assert_eq!(greeting(events).await, "Hello, Ann!");
     assert!(begun.elapsed() < Duration::from_secs(1));
-    // It is no stream of the client's.
+    // The stream of the answer is not one that the client can resume.
     let place = format!("a{id}_1");
     assert_eq!(one.resume(&place).await.status(), StatusCode::BAD_REQUEST);
-    // One answer is all that there is.
+    // Only the first answer counts.
     assert_eq!(
         post(&other, &answer(&id, "Bob")).await,
         StatusCode::ACCEPTED
@@ -172,7 +172,7 @@ async fn an_answer_that_cannot_be_left_is_refused() {
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
 }
 
-/// A server whose tool waits until it is cancelled, and says so.
+/// A server whose tool waits until it is cancelled, and reports that.
 fn waiting(cancelled: &Arc<Notify>) -> Server {
     let cancelled = Arc::clone(cancelled);
     calculator().tool(Tool::new("wait", "Wait", move |cx: RequestContext| {

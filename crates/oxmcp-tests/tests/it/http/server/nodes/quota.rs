@@ -1,4 +1,4 @@
-//! Quota of sessions that nodes have together, counted by their store.
+//! Quota of sessions that all nodes share, counted by their store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,13 +24,13 @@ use crate::support::{calculator, request};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A node, where a principal may have so many sessions among all of them.
+/// A node. Among all nodes, a principal may have `max_each` sessions.
 fn node(store: impl SessionStore, max_each: usize) -> StreamableHttp {
     let limits = Limits::default().http(|http| http.max_sessions_each(max_each));
     endpoint(&calculator()).session_store(store).limits(limits)
 }
 
-/// Opens a session of Ann's.
+/// Opens a session as Ann.
 async fn open(node: &StreamableHttp) -> std::result::Result<String, StatusCode> {
     let opening = builder("POST").extension(Principal::new("ann"));
     let opened = send(node, opening, initialize(LEGACY, json!({})).to_string()).await;
@@ -40,7 +40,7 @@ async fn open(node: &StreamableHttp) -> std::result::Result<String, StatusCode> 
     }
 }
 
-/// Opens one, and uses it.
+/// Opens a session as Ann, and uses it.
 async fn open_and_use(node: &StreamableHttp) -> std::result::Result<String, StatusCode> {
     let id = open(node).await?;
     assert_eq!(ask(node, &id, "POST").await, StatusCode::OK);
@@ -73,7 +73,7 @@ async fn a_principal_has_one_quota_among_all_nodes() {
     let opening = builder("POST").extension(Principal::new("bob"));
     let of_bob = send(&one, opening, initialize(LEGACY, json!({})).to_string()).await;
     assert_eq!(of_bob.status(), StatusCode::OK);
-    // One that ends makes room on all of them, wherever it is ended.
+    // A session that ends makes room on all nodes, on whichever node it is ended.
     assert_eq!(ask(&one, &ended, "DELETE").await, StatusCode::NO_CONTENT);
     turns().await;
     open_and_use(&other).await.unwrap();
@@ -87,7 +87,7 @@ async fn what_a_killed_node_has_opened_is_counted_for_a_minute_and_what_was_used
     let (killed, other) = (node(Arc::clone(&store), 2), node(Arc::clone(&store), 2));
     open(&killed).await.unwrap();
     open_and_use(&killed).await.unwrap();
-    // From here on nothing is asked of it, and it says nothing more.
+    // From here on the killed node gets no requests, and does nothing more.
     assert_eq!(open(&other).await, TOO_MANY);
     advance(MINUTE - Duration::from_millis(1)).await;
     assert_eq!(open(&other).await, TOO_MANY);
@@ -115,7 +115,7 @@ async fn an_unused_session_gives_way_where_all_nodes_together_have_too_many() {
         assert_eq!(ask(&one, &last, "POST").await, StatusCode::NOT_FOUND);
         last = next;
     }
-    // The other node has none that is not used.
+    // The other node has no unused session.
     assert_eq!(open(&other).await, TOO_MANY);
     for id in [&used, &last] {
         assert_eq!(ask(&other, id, "POST").await, StatusCode::OK);
@@ -128,7 +128,7 @@ async fn an_unused_session_that_gives_way_at_its_node_is_not_counted() {
     let node = node(store.clone(), 1);
     let mut last = open(&node).await.unwrap();
     for _ in 0..3 {
-        // However long it takes until it has ended.
+        // The next session opens however long the end of the last one takes.
         store.pause.at(Act::Remove);
         let next = open(&node).await.unwrap();
         assert!(store.load(&last).await.unwrap().is_none());
@@ -140,7 +140,7 @@ async fn an_unused_session_that_gives_way_at_its_node_is_not_counted() {
     assert_eq!(open(&node).await, TOO_MANY);
 }
 
-/// A store that has no room, or cannot be asked.
+/// A session store that is full (`true`) or unavailable (`false`).
 struct Full(bool);
 
 impl SessionStore for Full {

@@ -67,13 +67,13 @@ async fn a_session_continues_at_another_node() {
     other.resource_updated("test://a");
     let update = told.next().await.unwrap().data;
     assert_eq!(update["params"]["uri"], "test://a");
-    // What was sent before is there, too.
+    // Events from before the move can be replayed, too.
     let mut resumed = Events::of(moved.resume(&seen).await);
     let progress = resumed.next().await.unwrap().data;
     assert_eq!(progress["params"]["progress"], 2.0);
     release.notify_one();
     assert_eq!(resumed.rest().await[0].data["id"], 2);
-    // A session that was ended is not there any more.
+    // A session that was deleted is not found any more.
     assert_eq!(moved.delete().await.status(), StatusCode::NO_CONTENT);
     let gone = moved.call(4, "ping", json!({})).await;
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
@@ -116,7 +116,7 @@ async fn streams_of_two_nodes_are_never_the_same() {
     let mut streams = Vec::new();
     let mut firsts = Vec::new();
     for id in 0..3 {
-        // The first is at the node that opened the session, the others are at nodes that go on with it.
+        // The first call goes to the node that opened the session, the others go to nodes that restore it.
         let at = if id == 0 {
             one.endpoint.clone()
         } else {
@@ -185,14 +185,14 @@ async fn attack_3_a_late_answer_to_one_node_answers_nothing_at_another() {
     }
 }
 
-/// Whoever else is ready has his turn.
+/// Yields, so that all other ready tasks run.
 async fn turns() {
     for _ in 0..50 {
         yield_now().await;
     }
 }
 
-/// A server, and the resources that are watched there.
+/// A server, and the URIs of the resources that clients are subscribed to on it.
 #[derive(Clone)]
 struct Watched {
     server: Server,
@@ -233,7 +233,7 @@ async fn ping(session: &Session<StreamableHttp>) -> StatusCode {
     session.call(9, "ping", json!({})).await.status()
 }
 
-/// Two nodes with the same stores, and with a bus where there is one, and a session that both have.
+/// Two nodes with the same session store, and with a bus if one is given, and a session that both have.
 async fn two_nodes(
     servers: &[Watched; 2],
     sessions: &Arc<MemorySessionStore>,
@@ -265,7 +265,7 @@ async fn what_two_nodes_set_at_once_is_all_kept() {
     subscribe(&other, "b").await;
     let record = sessions.load(&one.id).await.unwrap().unwrap().record;
     assert_eq!(record.subscribed, ["test://a", "test://b"]);
-    // A third node has both.
+    // A third node restores both subscriptions.
     let third = Watched::new();
     let moved = one.at(&endpoint(&third.server).session_store(Arc::clone(&sessions)));
     assert_eq!(ping(&moved).await, StatusCode::OK);
@@ -305,7 +305,7 @@ async fn a_session_that_was_deleted_is_refused_at_other_nodes_at_once() {
     assert_eq!(servers[1].server.sessions().count(), 0);
 }
 
-/// A bus that takes nothing.
+/// A bus that cannot be reached.
 struct Unreachable;
 
 impl Bus for Unreachable {
@@ -343,7 +343,7 @@ async fn a_session_that_was_deleted_is_refused_soon_though_the_message_is_lost()
         "it is not known there yet"
     );
     advance(IDLE / 64).await;
-    // This one finds it out, and does not wait for it.
+    // This request discovers the deletion, but does not wait for the store.
     assert_eq!(ping(&other).await, StatusCode::OK);
     turns().await;
     assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
@@ -395,7 +395,7 @@ async fn a_change_reaches_the_clients_of_other_nodes_over_every_transport() {
     }
 }
 
-/// A bus whose second subscriber to sessions gets nothing, until it is told that it has missed something.
+/// A bus whose second subscriber to sessions gets no messages, until it is told that it has missed some.
 struct Lossy {
     bus: MemoryBus,
     subscribers: AtomicUsize,
@@ -448,7 +448,7 @@ async fn after_a_gap_sessions_are_looked_at_before_their_next_answer() {
     assert_eq!(ping(&other).await, StatusCode::NOT_FOUND);
 }
 
-/// Counts how often it is asked, and hangs when it is told to.
+/// A store that counts its calls, and hangs when it is told to.
 #[derive(Default)]
 struct Counting {
     store: MemorySessionStore,
@@ -511,7 +511,7 @@ async fn a_plain_call_of_a_known_session_waits_for_no_store() {
     }
     turns().await;
     assert_eq!(sessions.asked.load(Ordering::Relaxed), before);
-    // It is asked now and then, but not waited for.
+    // The store is called now and then, but not waited for.
     sessions.hangs.store(true, Ordering::Relaxed);
     advance(IDLE / 64).await;
     let begun = Instant::now();
@@ -532,7 +532,7 @@ async fn a_session_in_use_does_not_expire_in_the_store() {
         turns().await;
     }
     assert_eq!(ping(&other).await, StatusCode::OK);
-    // Nor does one of which but a stream is used.
+    // A session of which only a stream is used does not expire either.
     let stream = other.listen().await;
     for _ in 0..200 {
         advance(IDLE / 16).await;
@@ -541,7 +541,7 @@ async fn a_session_in_use_does_not_expire_in_the_store() {
     assert!(sessions.load(&one.id).await.unwrap().is_some());
     drop(stream);
     turns().await;
-    // One that is not used again does.
+    // A session that is not used again expires.
     advance(IDLE * 3).await;
     assert!(sessions.load(&one.id).await.unwrap().is_none());
 }
@@ -578,7 +578,7 @@ async fn a_store_that_hangs_is_asked_once_and_then_left_alone() {
     }
     assert_eq!(waited, [2, 0, 0]);
     assert_eq!(sessions.asked.load(Ordering::Relaxed), 1);
-    // It is tried again, by one call alone, until it answers.
+    // The store is tried again, by a single request, until it answers.
     sessions.hangs.store(false, Ordering::Relaxed);
     advance(Duration::from_secs(5)).await;
     assert_eq!(ping(&unknown).await, StatusCode::NOT_FOUND);

@@ -12,12 +12,12 @@ use tokio::time::{sleep, timeout};
 use super::pair::{Pair, turns};
 use crate::http::server::peer::{Event, Events, LEGACY};
 
-/// Two servers that say something of their own accord, and have no lists that may have changed.
+/// Two servers that send messages of their own accord, and have no lists that may have changed.
 fn servers() -> [Server; 2] {
     [(); 2].map(|()| Server::new("speaker", "1.0.0").logging())
 }
 
-/// A message of a server that belongs to no request, which has its time to come.
+/// Sends a log message that belongs to no request, and gives it time to arrive.
 async fn say(server: &Server, text: &str) {
     say_at_once(server, text).await;
     turns().await;
@@ -82,7 +82,7 @@ async fn a_client_that_resumes_at_another_node_leaves_the_first_one() {
     say(&servers[0], "a").await;
     assert_eq!(next(&mut old).await, "a");
     turns().await;
-    // Nothing is read there yet, so that nothing but the lease tells of it.
+    // Nothing is read from the new stream yet, so only the lease shows that the client has moved.
     let response = other.resume(&seen).await;
     let rest = timeout(Duration::from_secs(1), old.rest()).await;
     assert!(rest.expect("it ends").is_empty());
@@ -148,7 +148,7 @@ async fn what_is_said_while_nobody_listens_comes_later_and_once() {
                 is_silent(&mut events).await;
                 drop(events);
                 turns().await;
-                // It was told, wherever the client comes next.
+                // The messages were delivered, so no node sends them again, wherever the client comes next.
                 let mut events = Events::of(silent.get().await);
                 is_silent(&mut events).await;
                 drop(events);
@@ -174,7 +174,7 @@ async fn nothing_is_lost_and_nothing_comes_twice_however_often_the_client_moves(
         for number in 0..turn % 5 {
             say_at_once(&servers[number % 2], &format!("{turn} {number}")).await;
         }
-        // Some are read, and some are left to the next one.
+        // Some events are read, and some are left to the next stream.
         for _ in 0..turn % 4 {
             let Ok(Some(event)) = timeout(Duration::from_millis(500), events.next()).await else {
                 break;

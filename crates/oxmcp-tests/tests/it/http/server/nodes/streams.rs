@@ -1,4 +1,4 @@
-//! Streams that one node writes and another sends on.
+//! Streams that one node writes and another node forwards to the client.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::http::server::{
 };
 use crate::support::{calculator, request};
 
-/// A call whose id is a text.
+/// A call whose id is a string.
 fn call_named(id: &str) -> Value {
     let mut call = call_steps(0);
     call["id"] = json!(id);
@@ -30,13 +30,13 @@ fn index(event: &Event) -> u64 {
     id.split_once('_').unwrap().1.parse().unwrap()
 }
 
-/// All that is left of a stream, which must end.
+/// The rest of a stream, which must end.
 async fn rest_of(response: Response<ResponseBody>) -> Vec<Event> {
     let rest = timeout(Duration::from_secs(60), Events::of(response).rest()).await;
     rest.expect("it does not end")
 }
 
-/// That a request has ended with the error of a node that is gone.
+/// Asserts that a request has ended with the error for a lost node.
 fn is_error(events: &[Event], id: &Value) {
     let [.., last] = events else {
         panic!("{events:?}");
@@ -60,7 +60,7 @@ async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
     assert_eq!(seen.data["params"]["progress"], 1.0);
     drop(begun);
     let mut resumed = Events::of(other.resume(seen.id.as_deref().unwrap()).await);
-    // It waits for as long as nothing happens.
+    // The stream waits for as long as nothing happens.
     let nothing = timeout(Duration::from_secs(60), resumed.next()).await;
     assert!(nothing.is_err(), "{nothing:?}");
     release.notify_one();
@@ -73,12 +73,12 @@ async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
     let rest = resumed.rest().await;
     assert_eq!(rest.len(), 1);
     assert_eq!((index(&rest[0]), rest[0].data["id"].clone()), (4, json!(7)));
-    // All of it is there for who comes later, at either.
+    // All events can be replayed later, at either node.
     for node in [&one, &other] {
         let again = Events::of(node.resume(first.id.as_deref().unwrap()).await);
         assert!(again.rest().await.iter().map(index).eq(2..=4));
     }
-    // Also once the node that wrote it is closed.
+    // They can also be replayed once the node that wrote them is closed.
     one.endpoint.close().await;
     let again = Events::of(other.resume(first.id.as_deref().unwrap()).await);
     assert!(again.rest().await.iter().map(index).eq(2..=4));
@@ -101,7 +101,7 @@ async fn a_streamed_call_asks_the_store_once_for_each_batch() {
     release.notify_one();
     assert_eq!(events.rest().await.len(), 1);
     turns().await;
-    // The first progress with what comes before it, the second one, and the answer with the end.
+    // The first progress with the events before it, the second progress, and the answer with the end.
     assert_eq!(links[0].asked(), ["append"; 3]);
 }
 
@@ -125,7 +125,7 @@ async fn the_stream_of_a_node_that_is_gone_ends_with_an_error() {
             elapsed > Duration::from_secs(3) && elapsed <= limit,
             "{elapsed:?}"
         );
-        // It is the answer from here on.
+        // The error is the answer from here on.
         let again = rest_of(other.resume(&seen).await).await;
         is_error(&again, &json!(id));
         assert_eq!(again.len(), 1);
@@ -167,7 +167,7 @@ async fn the_stream_of_a_node_that_is_gone_for_long_ends_at_once() {
     let resumed = Instant::now();
     let rest = rest_of(other.resume(&seen).await).await;
     is_error(&rest, &json!(7));
-    // The node that is asked may be gone itself soon.
+    // The error comes at once, since the node that is asked may itself be gone soon.
     assert!(resumed.elapsed() < Duration::from_millis(100));
 }
 
@@ -207,7 +207,7 @@ async fn a_writer_whose_stream_was_taken_is_refused_and_its_client_told() {
         let mut begun = Events::of(one.post(&call_steps(7)).await);
         begun.next().await.unwrap();
         let seen = begun.next().await.unwrap().id.unwrap();
-        // One cannot renew its lease and comes to write, the other is cut off for a while.
+        // In one case the writer cannot renew its lease and then writes, in the other it is cut off for a while.
         if writes {
             links[0].lose_leases();
         } else {
@@ -223,7 +223,7 @@ async fn a_writer_whose_stream_was_taken_is_refused_and_its_client_told() {
         is_error(&told, &json!(7));
         let answers = told.iter().filter(|it| it.data["id"] == 7);
         assert_eq!(answers.count(), 1, "{told:?}");
-        // What it has written since is nowhere.
+        // The events that the writer has written since then are not stored.
         let again = rest_of(one.resume(&seen).await).await;
         assert_eq!(again.len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Tokens that must not be taken: one table of all kinds of them.
+//! Table of all kinds of tokens that must be refused.
 
 use std::time::SystemTime;
 
@@ -21,7 +21,7 @@ use signatures::{
 use super::issuer::{ISSUER, Issuer, URL, call, endpoint, refusal};
 use crate::http::mounts::mounts;
 
-/// A key whose holder signs whatever it likes, under any header.
+/// A key whose holder signs any claims, under any header.
 pub(super) struct Forger {
     pair: EcdsaKeyPair,
     pub(super) key: SigningKey,
@@ -40,14 +40,14 @@ impl Forger {
         }
     }
 
-    /// The token of this header and these claims, which are not checked to be JSON.
+    /// The signed token with this header and these claims, which are not checked to be JSON.
     pub(super) fn sign(&self, header: &str, claims: &str) -> String {
         let signed = unsigned(header, claims);
         let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes());
         format!("{signed}.{}", BASE64.encode(signature.unwrap()))
     }
 
-    /// The public key, as it stands in a header.
+    /// The public key, as a header contains it.
     pub(super) fn jwk(&self) -> Value {
         serde_json::to_value(self.key.public_jwk()).unwrap()
     }
@@ -57,7 +57,7 @@ fn unsigned(header: &str, claims: &str) -> String {
     format!("{}.{}", BASE64.encode(header), BASE64.encode(claims))
 }
 
-/// A header that is right but for these members; `null` leaves one out.
+/// A valid header with these changes; `null` removes a member.
 fn header(changes: &Value) -> String {
     changed(
         json!({"alg": "ES256", "typ": "at+jwt", "kid": "one"}),
@@ -80,7 +80,7 @@ pub(super) fn changed(mut object: Value, changes: &Value) -> String {
     object.to_string()
 }
 
-/// With the first member of that name there twice.
+/// The JSON with its member of that name twice, first with the value `first`.
 fn doubled(json: &str, name: &str, first: &Value) -> String {
     let member = format!("\"{name}\":");
     assert!(json.contains(&member));
@@ -109,7 +109,7 @@ impl Trusted {
     }
 }
 
-/// Wrong algorithms, and signatures by what is no secret.
+/// Tokens with wrong algorithms, and with signatures by keys that are not secret.
 fn algorithms(trusted: &Trusted) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let good = claims(&json!({}));
@@ -154,7 +154,7 @@ fn algorithms(trusted: &Trusted) -> Vec<(String, String)> {
     all
 }
 
-/// Headers with keys and demands of their own.
+/// Tokens whose headers bring keys and demands of their own.
 fn headers(trusted: &Trusted) -> Vec<(String, String)> {
     let good = claims(&json!({}));
     let stranger = Forger::new();
@@ -207,7 +207,7 @@ fn headers(trusted: &Trusted) -> Vec<(String, String)> {
     all
 }
 
-/// Claims that are not for this server, not of this issuer or not for now, or that two readers would read in two ways.
+/// Tokens whose claims are not for this server, not of this issuer, not valid now, or that two readers would read differently.
 fn wrong_claims(trusted: &Trusted) -> Vec<(String, String)> {
     let now = UnixTime::from(SystemTime::now()).seconds();
     let header = header(&json!({}));
@@ -269,7 +269,7 @@ fn wrong_claims(trusted: &Trusted) -> Vec<(String, String)> {
     all
 }
 
-/// Tokens of another form.
+/// Tokens of another form, or with another signature.
 fn forms(trusted: &Trusted) -> Vec<(String, String)> {
     let good = trusted
         .forger
@@ -334,7 +334,7 @@ async fn attack_20_tokens_that_are_bad_in_any_way_are_refused() {
             assert_eq!((status, &*code), (401, "invalid_token"), "{name}");
         }
         assert!(taken.is_empty(), "taken: {taken:#?}");
-        // Not since all are refused.
+        // A valid token is accepted, so the endpoint does not just refuse all tokens.
         let served = call(&endpoint, &good, "tools/list", json!({})).await;
         assert_eq!(served.status(), 200);
     }

@@ -1,4 +1,4 @@
-//! Tokens, held against the server, the template and the message that are served in truth.
+//! Scopes of tokens, compared with those of the server, the template and the message that are actually served.
 
 use std::{
     collections::HashMap,
@@ -54,7 +54,7 @@ async fn a_modern_message_needs_the_scopes_of_the_server_that_serves_it() {
         )
         .await;
         let id = &opened.headers()["mcp-session-id"];
-        // The session is of one server, and the message is for the other.
+        // The session belongs to one server, and the message goes to the other.
         let message = modern(1, "tools/call", json!({"name": "write", "arguments": {}}));
         let of_session = modern_builder(&message).header("mcp-session-id", id);
         let response = send(&endpoint, which(of_session, !is_free), message.to_string()).await;
@@ -92,7 +92,7 @@ async fn a_template_that_a_caller_does_not_see_frees_no_other_from_its_scopes() 
     let subscribe = request(1, "resources/subscribe", read.clone()).to_string();
     let refused = send(&endpoint, bearing(session.builder("POST"), &few), subscribe).await;
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-    // With them it is served, and what all see needs those of no other.
+    // With the scopes the resource is served, and a resource that all callers see needs no scopes of another template.
     for (token, uri) in [
         (issuer.token("files:read"), "files://pub/a"),
         (few, "files://open/a"),
@@ -160,7 +160,7 @@ async fn a_call_posted_before_initialize_is_read_needs_its_scopes_over_the_trans
     let client = Client::open_with(&service, &issuer.token("mcp")).await;
     let initialize = crate::http::server::peer::initialize("2024-11-05", json!({}));
     assert_eq!(client.post(&initialize).await, StatusCode::ACCEPTED);
-    // The stream was not read, so nothing says that the session is open yet.
+    // The stream was not read, so nothing shows yet that the session is open.
     let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
     let refused = client.respond(write.to_string()).await;
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
@@ -195,7 +195,7 @@ async fn params_that_a_middleware_replaces_need_their_own_scopes() {
     let served = json(call(&endpoint, &more, "tools/call", params.clone()).await).await;
     assert_eq!(served["result"]["content"][0]["text"], "written");
     let service = LegacySse::from(server).protect(issuer.resource());
-    // The token counts that a message was posted with, and not the one that opened the stream.
+    // The token of the POST counts, and not the token that opened the stream.
     for (opening, posting, is_served) in [(&more, &few, false), (&few, &more, true)] {
         let client = Client::opened_with(&service, opening).await;
         let mut client = client.bearing(posting);
@@ -230,7 +230,7 @@ async fn a_message_of_2024_11_05_is_of_the_token_that_it_was_posted_with() {
         let listed = client.ask(request(3, "prompts/list", json!({}))).await;
         let prompts = listed["result"]["prompts"].as_array().unwrap();
         assert_eq!(prompts.len(), usize::from(posting == &more));
-        // Whether it may hear of an update is decided by the token that it has subscribed with.
+        // The token of the subscription decides whether the session may get an update.
         for (id, uri) in [(4, "file:///shut"), (5, "file:///open")] {
             client
                 .ask(request(id, "resources/subscribe", json!({"uri": uri})))
@@ -315,7 +315,7 @@ async fn what_no_legacy_client_can_ask_for_needs_no_scopes_of_it() {
         assert_ne!(answer.status(), StatusCode::FORBIDDEN, "{message}");
         client.ask(message).await;
     }
-    // One that says it is modern comes in vain over a transport that no modern revision has.
+    // A message that claims to be modern has no effect over a transport that no modern revision has.
     client
         .ask(modern(2, "subscriptions/listen", listen.clone()))
         .await;
@@ -374,7 +374,7 @@ async fn messages_are_posted_to_the_url_that_proofs_are_for() {
             .oneshot(request.body(Full::<Bytes>::default()).unwrap())
             .await;
         let status = response.unwrap().status();
-        // What it serves, it closes again, with all its clones.
+        // The server that this starts is closed again, with all its clones.
         let is_served = service.serve("127.0.0.1:0").await.is_ok();
         assert_eq!(is_served, status == StatusCode::OK, "{messages}");
         status

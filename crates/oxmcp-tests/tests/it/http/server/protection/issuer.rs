@@ -1,4 +1,4 @@
-//! An issuer by hand, endpoints that take its tokens, and requests of these.
+//! Hand-written issuer, endpoints that accept its tokens, and requests to these endpoints.
 
 use std::{
     collections::HashMap,
@@ -31,7 +31,7 @@ pub(super) const URL: &str = "https://mcp.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 
-/// An authorization server as far as a resource server knows it: its metadata, its keys, and its word on tokens.
+/// An authorization server as a resource server sees it: its metadata, its keys, and its introspection of tokens.
 #[derive(Clone)]
 pub(super) struct Issuer {
     pub(super) key: Arc<SigningKey>,
@@ -63,7 +63,7 @@ impl Issuer {
         })
     }
 
-    /// A token that ends after so many seconds.
+    /// A token that expires after this many seconds.
     pub(super) fn ending(&self, seconds: u64) -> String {
         let mut claims = Self::claims("mcp");
         claims["exp"] = json!(claims["iat"].as_u64().unwrap() + seconds);
@@ -82,7 +82,7 @@ impl Issuer {
 impl HttpClient for Issuer {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        // Others come meanwhile.
+        // Other requests are handled meanwhile.
         tokio::task::yield_now().await;
         if self.is_down {
             return Err(Error::unreachable("the secret reason"));
@@ -115,7 +115,7 @@ fn with_status(status: StatusCode, body: Value) -> Response<HttpBody> {
     response
 }
 
-/// A server that says who is calling, and has something of each kind that needs a scope.
+/// A server with a tool that returns its caller, and with a feature of each kind that needs a scope.
 pub(super) fn files() -> Server {
     let whoami = Tool::new(
         "whoami",
@@ -183,7 +183,7 @@ pub(super) async fn whoami(endpoint: &impl Target, token: &str) -> (StatusCode, 
     (status, said.unwrap_or_default().to_owned())
 }
 
-/// Status, code and scopes of a refusal.
+/// The status, the code and the scopes of a refusal.
 pub(super) fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, String, String) {
     let challenges = Challenge::from_headers(response.headers());
     let challenge = challenges.first().unwrap();
@@ -193,7 +193,7 @@ pub(super) fn refusal(response: &Response<oxmcp::http::ResponseBody>) -> (u16, S
     (response.status().as_u16(), text("error"), text("scope"))
 }
 
-/// A session in a revision, which `Session` names to be the newest: only its id is of use.
+/// A session in a revision. The requests of `Session` always name the newest legacy revision, so only its id is of use.
 pub(super) async fn open<T: Target>(endpoint: &T, token: &str, version: &str) -> Session<T> {
     let initialize = crate::http::server::peer::initialize(version, json!({}));
     let request = bearing(builder("POST"), token);

@@ -1,4 +1,4 @@
-//! Log lines of a protected endpoint, in which there is no token and no secret, at any level.
+//! Log lines of a protected endpoint, which contain no token and no secret, at any level.
 
 use std::time::SystemTime;
 
@@ -21,7 +21,7 @@ use crate::http::server::peer::{modern_builder, send};
 use crate::http::sse_2024::Client;
 use crate::support::{modern, request, subscribe};
 
-/// A proof for a token.
+/// A DPoP proof for a token.
 fn proof(key: &ProofKey, token: &str) -> String {
     let token = Secret::new(token);
     let proof = Proof::new(&Method::POST, URL, SystemTime::now().into());
@@ -50,7 +50,7 @@ async fn attack_21_tokens_are_in_no_log_line() {
         let resource = issuer.resource().dpop(ProofVerifier::new());
         resource.introspection(introspection)
     };
-    // The id and the secret, as they are sent.
+    // The secret, and the start of the id and the secret as they are sent (Base64).
     let mut secrets = vec![
         "hunter-of-the-server".to_owned(),
         "ZmlsZXM6aHVudGVy".to_owned(),

@@ -1,4 +1,4 @@
-//! Owners of what was made with a token: its issuer, subject and client.
+//! Owners of objects that were made with a token: its issuer, subject and client.
 
 use http::{Response, StatusCode};
 use oxmcp::{
@@ -30,7 +30,7 @@ struct Sure {
     sure: bool,
 }
 
-/// A tool that asks, and one that is a task.
+/// A server with a tool that elicits input, and one that runs as a task.
 fn server() -> Server {
     let delete = Tool::new("delete", "Delete", |cx: RequestContext| async move {
         let Sure { sure } = cx.ask("sure", "Sure?").await?;
@@ -43,7 +43,7 @@ fn server() -> Server {
         .tool(wait.task(TaskPolicy::Always))
 }
 
-/// A modern request of a client that can be asked, and knows tasks.
+/// Sends a modern request of a client that supports elicitation and tasks.
 async fn ask(
     endpoint: &impl Target,
     token: &str,
@@ -60,7 +60,7 @@ async fn ask(
     send(endpoint, bearing(builder, token), message.to_string()).await
 }
 
-/// What Ann has made.
+/// The session, request state and tasks that Ann has made.
 struct Made<T> {
     session: Session<T>,
     state: Value,
@@ -92,7 +92,7 @@ impl<T: Target> Made<T> {
         }
     }
 
-    /// Whoever has this token finds the session, and its tasks.
+    /// Whether a caller with this token finds the session, and its tasks.
     async fn session_is_found_by(&self, token: &str) -> bool {
         let endpoint = &self.session.endpoint;
         let mut found = Vec::new();
@@ -116,7 +116,7 @@ impl<T: Target> Made<T> {
         found[0]
     }
 
-    /// Whoever has this token goes on with the request that has asked.
+    /// Whether a caller with this token can continue the request that elicited input.
     async fn state_opens_for(&self, token: &str) -> bool {
         let sure = json!({"action": "accept", "content": {"sure": true}});
         let params = json!({
@@ -132,7 +132,7 @@ impl<T: Target> Made<T> {
         true
     }
 
-    /// Whoever has this token finds the task in every method.
+    /// Whether a caller with this token finds the task in every method.
     async fn task_is_found_by(&self, token: &str) -> bool {
         let endpoint = &self.session.endpoint;
         let listen = json!({"notifications": {"taskIds": [self.task]}});
@@ -147,7 +147,7 @@ impl<T: Target> Made<T> {
         let granted = &acknowledged["params"]["notifications"]["taskIds"];
         let is_found = *granted == json!([self.task]);
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-            // What is there is not cancelled, so that others are asked about it.
+            // A task that is found is not cancelled, so that it can be checked with other tokens.
             if is_found && method == "tasks/cancel" {
                 continue;
             }
@@ -193,7 +193,7 @@ async fn attack_18_and_19_what_was_made_with_a_token_is_of_its_owner_alone() {
             let deleted = send(&endpoint, deleted, "").await.status();
             assert_eq!(deleted, StatusCode::NOT_FOUND, "another {other}");
         }
-        // The next token of its owner, which allows other things.
+        // The next token of the same owner, which has other scopes.
         let fresh = issuer.token("mcp other");
         assert!(made.session_is_found_by(&fresh).await);
         assert!(made.state_opens_for(&fresh).await);

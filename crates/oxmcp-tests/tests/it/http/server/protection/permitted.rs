@@ -1,4 +1,4 @@
-//! Features that a caller does not see, since its token does not permit them or by a function: they are as if they did not exist.
+//! Features that are hidden from a caller by the scopes of its token or by a function, as if they did not exist.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -28,7 +28,7 @@ const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 
 const ALL: &str = "mcp files:read files:write files:any";
 
-/// What a caller with the scope `mcp` may see of [`files`], and all that there is.
+/// The features of [`files`] that a caller with the scope `mcp` may see, and all its features.
 const FEW_AND_ALL: [(&[&str], &[&str]); 4] = [
     (&["add", "whoami"], &["add", "whoami", "write"]),
     (&[], &["review"]),
@@ -36,7 +36,7 @@ const FEW_AND_ALL: [(&[&str], &[&str]); 4] = [
     (&[], &["file:///{name}"]),
 ];
 
-/// The names or URIs in the result of a list.
+/// The names or URIs in the result of a listing.
 fn listed(answer: &Value) -> Vec<String> {
     let result = answer["result"].as_object().unwrap();
     let entries = result.values().find_map(Value::as_array).unwrap();
@@ -48,7 +48,7 @@ fn listed(answer: &Value) -> Vec<String> {
     entries.iter().map(of).collect()
 }
 
-/// A resource that hides what a token does not permit, or does not.
+/// A resource that hides the features that a token does not permit, if `hides`.
 fn resource(issuer: &Issuer, hides: bool) -> ProtectedResource {
     let resource = issuer.resource();
     if hides {
@@ -75,7 +75,7 @@ async fn lists_show_what_a_token_permits_where_that_is_wanted() {
         let resource = resource(&issuer, hides);
         let endpoint = StreamableHttp::from(public()).protect(resource);
         for (list, (of_few, of_all)) in LISTS.into_iter().zip(FEW_AND_ALL) {
-            // Encoded pages are kept: who comes second must not get those of the first.
+            // Encoded pages are cached: a second caller must not get the pages of the first.
             for (token, permitted) in [(&few, of_few), (&all, of_all), (&few, of_few)] {
                 let expected = if hides { permitted } else { of_all };
                 let answer = json(call(&endpoint, token, list, json!({})).await).await;
@@ -111,7 +111,7 @@ async fn lists_show_what_a_token_permits_over_the_transport_of_2024_11_05() {
     }
 }
 
-/// A feature of each kind that nobody sees, or that needs a scope where that hides it.
+/// A server with a feature of each kind that no caller sees, or that needs a scope which hides it.
 fn hidden(is_for_nobody: bool) -> Server {
     macro_rules! hide {
         ($feature:expr) => {{
@@ -140,7 +140,7 @@ fn hidden(is_for_nobody: bool) -> Server {
         .subscriptions()
 }
 
-/// Requests that name what is hidden, and the same of what does not exist.
+/// Requests that name a hidden feature, each with the same request for a feature that does not exist.
 fn pairs() -> Vec<(&'static str, Value, Value)> {
     let name = |name: &str| json!({"name": name, "arguments": {}});
     let uri = |uri: &str| json!({"uri": uri});
@@ -162,7 +162,7 @@ fn pairs() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// An answer in which what is hidden has the name of what does not exist.
+/// The parts of a response to compare, with the names of hidden features replaced by those of missing ones.
 async fn alike(response: Response<ResponseBody>) -> (u16, bool, String) {
     let status = response.status().as_u16();
     let is_challenged = response.headers().contains_key("www-authenticate");
@@ -229,7 +229,7 @@ async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
 #[tokio::test]
 async fn a_caller_that_sees_a_feature_learns_which_scopes_it_needs() {
     let issuer = Issuer::new();
-    // Decided by all that handlers can see of a caller.
+    // The visibility depends on all that handlers can see of a caller.
     let tool = Tool::new("write", "", || async { "written" })
         .scopes("files:write")
         .visible_to(|cx| {
@@ -243,7 +243,7 @@ async fn a_caller_that_sees_a_feature_learns_which_scopes_it_needs() {
         .protect(issuer.resource());
     let token = issuer.token("mcp");
     let write = json!({"name": "write", "arguments": {}});
-    // The session's client says in `initialize` who it is.
+    // The client of the session names itself in `initialize`.
     let session = open(&endpoint, &token, "2025-11-25").await;
     let message = request(1, "tools/call", write.clone());
     let posted = bearing(session.builder("POST"), &token);

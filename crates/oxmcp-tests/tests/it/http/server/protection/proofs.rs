@@ -21,7 +21,7 @@ use super::{
 use crate::http::server::peer::{header, modern_builder, send};
 use crate::support::modern;
 
-/// A client with a key, and the token that is bound to it.
+/// A client with a key, and the token that is bound to the key.
 struct Bound {
     forger: Forger,
     token: String,
@@ -38,7 +38,7 @@ impl Bound {
         }
     }
 
-    /// A proof that is right but for these members of its header and its claims; `null` leaves one out.
+    /// A valid proof with these changes of its header and its claims; `null` removes a member.
     fn proof(&self, headers: &Value, claims: &Value) -> String {
         let header = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": self.forger.jwk()});
         let now = UnixTime::from(SystemTime::now()).seconds();
@@ -71,7 +71,7 @@ impl Bound {
     }
 }
 
-/// The code with which a request was refused, by the challenge for proofs.
+/// The code with which a request was refused, from the DPoP challenge.
 fn code(response: &Response<ResponseBody>) -> String {
     assert_eq!(response.status(), 401);
     let challenges = Challenge::from_headers(response.headers());
@@ -98,7 +98,7 @@ async fn proofs_that_are_wrong_in_any_way_are_refused() {
         json!({"jwk": null}),
         json!({"jwk": null, "kid": "one"}),
         json!({"jwk": private}),
-        // It is signed by the one, and brings the other.
+        // The proof is signed with one key, and carries another key.
         json!({"jwk": stranger.jwk()}),
         json!({"crit": ["htu"]}),
     ];
@@ -141,7 +141,7 @@ async fn proofs_that_are_wrong_in_any_way_are_refused() {
         let refused = bound.send(&endpoint, "DPoP", proofs).await;
         assert_eq!(code(&refused), "invalid_dpop_proof", "{proofs:?}");
     }
-    // Query and fragment do not count.
+    // The query and the fragment of `htu` do not count.
     for claims in [
         json!({}),
         json!({"htu": format!("{URL}?a=b#c")}),
@@ -158,7 +158,7 @@ async fn a_bound_token_is_good_for_its_key_and_its_scheme_alone() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
     let bound = Bound::new(&issuer);
-    // The proof is right, and the token was stolen.
+    // The proof itself is valid, but the token was stolen.
     let thief = Bound {
         forger: Forger::new(),
         token: bound.token.clone(),

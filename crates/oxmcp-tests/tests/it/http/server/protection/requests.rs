@@ -1,4 +1,4 @@
-//! Requests of endpoints that demand access tokens.
+//! Requests to endpoints that demand access tokens.
 
 use std::{sync::atomic::Ordering, time::SystemTime};
 
@@ -30,7 +30,7 @@ async fn a_client_without_a_token_is_told_where_to_get_one() {
     let endpoint = endpoint(&Issuer::new().resource().scopes("mcp"));
     let refused = send(&endpoint, builder("POST"), "{}").await;
     assert_eq!(refusal(&refused), (401, String::new(), "mcp".to_owned()));
-    // Wherever the request says that it is going.
+    // The metadata are served for any `Host`.
     let request = Request::get(METADATA).header("host", "evil.example.com");
     let metadata = send(&endpoint, request, "").await;
     assert_eq!(metadata.status(), StatusCode::OK);
@@ -76,7 +76,7 @@ async fn a_caller_with_a_valid_token_is_known_to_handlers() {
     let endpoint = endpoint(&issuer.resource());
     let (status, said) = whoami(&endpoint, &issuer.token("mcp files:read")).await;
     assert_eq!((status, &*said), (StatusCode::OK, "ann may mcp files:read"));
-    // Metadata and keys, once.
+    // The metadata and the keys are fetched once.
     let (_, said) = whoami(&endpoint, &issuer.token("other")).await;
     assert_eq!(said, "ann may other");
     assert_eq!(issuer.requests.load(Ordering::Relaxed), 2);
@@ -122,7 +122,7 @@ async fn attack_20_tokens_for_others_or_of_others_are_refused() {
         }
         let message = modern(1, "tools/list", json!({}));
         let token = issuer.token("mcp");
-        // In the URL no token is looked for.
+        // Tokens in the URL are ignored.
         let uri = format!("/mcp?access_token={token}");
         let refused = send(
             &endpoint,
@@ -227,7 +227,7 @@ async fn what_a_request_names_may_need_more_scopes() {
         let served = call(&endpoint, &all, method, params).await;
         assert_ne!(served.status(), StatusCode::FORBIDDEN, "{method}");
     }
-    // What needs none is free, and lists show all.
+    // Features without scopes are free, and listings show all features.
     for (method, params) in [
         ("resources/read", json!({"uri": "file:///open"})),
         (
@@ -240,7 +240,7 @@ async fn what_a_request_names_may_need_more_scopes() {
     }
     let listed = json(call(&endpoint, &issuer.token("mcp"), "tools/list", json!({})).await).await;
     assert!(listed.to_string().contains("\"write\""));
-    // A scope can imply others; one that all need is missed first.
+    // A scope can imply others; a missing scope that all requests need is reported first.
     let write = json!({"name": "write", "arguments": {}});
     let served = call(
         &endpoint,
@@ -303,7 +303,7 @@ async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
                 "{name}"
             );
         }
-        // The id alone is worth nothing.
+        // The session id alone is not enough.
         let refused = send(&endpoint, session.builder("POST"), ping.clone()).await;
         assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     }
@@ -377,7 +377,7 @@ async fn methods_of_sessions_need_a_token_where_there_are_no_sessions_too() {
             assert_eq!(refusal(&refused).0, 401, "{method} {version:?}");
             let refused = ask(Some("invented")).await;
             assert_eq!(refusal(&refused).1, "invalid_token", "{method} {version:?}");
-            // Whoever bears one learns what there is instead.
+            // A request with a token gets the endpoint's own answer instead.
             let answered = ask(Some(&issuer.token("mcp"))).await;
             assert_ne!(answered.status(), 401, "{method} {version:?}");
         }
@@ -420,7 +420,7 @@ async fn the_transport_of_2024_11_05_demands_the_same() {
     let refused = client.respond(write(1).to_string()).await;
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
     client = client.bearing(&issuer.token("files:write"));
-    // Of what was refused the stream says nothing.
+    // The stream carries nothing about the refused requests.
     assert_eq!(client.ask(write(2)).await["id"], 2);
 }
 
@@ -436,7 +436,7 @@ async fn tools_with_scopes_are_shut_where_no_tokens_are_taken() {
             .unwrap()
             .contains("files:write")
     );
-    // Not so in one process, as over stdio.
+    // Scopes are not demanded in one process, as over stdio.
     let call = crate::support::call(&files(), Revision::LATEST, "write", json!({})).await;
     assert_eq!(crate::support::text(&call), "written");
 }
@@ -483,7 +483,7 @@ async fn a_verifier_of_ones_own_has_the_word() {
         whoami(&endpoint, "good").await,
         (StatusCode::OK, "bob may mcp".to_owned())
     );
-    // All such tokens would own the same things.
+    // All tokens without a subject and a client would own the same things.
     assert_eq!(
         whoami(&endpoint, "nobody").await.0,
         StatusCode::UNAUTHORIZED

@@ -1,4 +1,4 @@
-//! Issuers that are slow to answer, and the requests that wait for them or for others.
+//! Issuers that are slow to answer, and the requests that wait for them or for other issuers.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -21,7 +21,7 @@ use tokio::{
 
 use super::issuer::{ISSUER, Issuer, URL, endpoint, whoami};
 
-/// An issuer whose introspection answers nothing, or that answers all after some time.
+/// An issuer whose introspection never answers, and whose other answers come after a delay.
 #[derive(Clone)]
 struct Slow {
     issuer: Issuer,
@@ -56,7 +56,7 @@ fn introspecting(issuer: &Issuer, delay: Duration) -> ProtectedResource {
 async fn a_slow_introspection_holds_up_no_token_of_another_issuer() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&introspecting(&issuer, Duration::ZERO));
-    // More than may be asked at once: the last ones are told to come again.
+    // More tokens than may be introspected at once: the last requests are told to retry.
     let asking: Vec<_> = (0..1_100)
         .map(|i| {
             let endpoint = endpoint.clone();
@@ -82,7 +82,7 @@ async fn a_request_waits_once_for_all_that_must_be_fetched() {
     let endpoint = endpoint(&resource);
     let token = issuer.token("mcp");
     let begun = Instant::now();
-    // The metadata come after 8 s, and the keys after 16.
+    // The metadata arrive after 8 s, and the keys after 16 s.
     assert_eq!(
         whoami(&endpoint, &token).await.0,
         StatusCode::SERVICE_UNAVAILABLE

@@ -45,7 +45,7 @@ async fn streams(endpoint: &StreamableHttp, token: &str) -> [ResponseBody; 2] {
     })
 }
 
-/// How many seconds the streams of a token last.
+/// The number of seconds that the streams of a token last.
 async fn lifetimes(endpoint: &StreamableHttp, token: &str) -> [u64; 2] {
     let opened = Instant::now();
     let ends = streams(endpoint, token).await.map(|body| async move {
@@ -66,7 +66,7 @@ async fn streams_of_tokens_that_can_be_revoked_are_opened_anew_within_ten_minute
     let introspecting = ProtectedResource::new(URL)
         .introspection(introspection)
         .http_client(issuer.clone());
-    // Its issuer does not say when it ends, or says a day.
+    // The issuer reports no expiry of the token, or one after a day.
     for token in ["opaque", "opaque-day"] {
         assert_eq!(
             lifetimes(&endpoint(&introspecting), token).await,
@@ -74,7 +74,7 @@ async fn streams_of_tokens_that_can_be_revoked_are_opened_anew_within_ten_minute
             "{token}"
         );
     }
-    // A JSON Web Token lives to its end.
+    // A JSON Web Token lasts until it expires.
     let lifetimes = lifetimes(&endpoint(&issuer.resource()), &issuer.ending(3_000)).await;
     assert!(
         lifetimes.iter().all(|it| (3_058..=3_060).contains(it)),
@@ -107,7 +107,7 @@ async fn a_token_that_is_revoked_ends_its_streams_within_ten_minutes() {
     assert_eq!(whoami(&endpoint, "token").await.0, StatusCode::UNAUTHORIZED);
 }
 
-/// The way from a client to an endpoint in the same process.
+/// An HTTP client that calls an endpoint in the same process.
 #[derive(Clone)]
 enum InProcess {
     Streamable(StreamableHttp),
@@ -136,7 +136,7 @@ impl HttpClient for InProcess {
     }
 }
 
-/// An endpoint of that revision which takes no token a second longer than it lives.
+/// An endpoint of that revision that allows no clock skew for the expiry of tokens.
 fn serving(server: &Server, issuer: &Issuer, revision: Revision) -> InProcess {
     let resource = issuer.resource().clock_skew(0);
     let hosts = ["mcp.example.com"];
@@ -167,7 +167,7 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
             .http_client(serving(&server, &issuer, revision))
             .bearer_token_from(move || {
                 *given.lock().unwrap() += 1;
-                // Whole seconds: it may end up to one earlier.
+                // The expiry is in whole seconds: the token may expire up to one second earlier.
                 let token = fresh.ending(5);
                 async move { Ok(token) }
             });
@@ -186,7 +186,7 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
             }
         });
         let mut changed = Vec::new();
-        // Some fall into the moments in which streams end and are opened anew.
+        // Some changes fall into the moments in which streams end and are reopened.
         for tenth in (0..200).step_by(3) {
             sleep_until(begun + Duration::from_millis(tenth * 100)).await;
             server.resource_updated(WATCHED);
@@ -194,7 +194,7 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
         }
         sleep(Duration::from_secs(3)).await;
         let heard = heard.lock().unwrap().clone();
-        // While a stream is opened anew, one word stands for all that has changed.
+        // While a stream is reopened, one notification stands for all changes.
         for at in changed {
             let in_time = at..at + Duration::from_secs(3);
             let is_told = heard.iter().any(|it| in_time.contains(it));
@@ -203,7 +203,7 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
         listening.abort();
         assert_eq!(calling.await.unwrap().unwrap(), "done", "{revision}");
         assert!(*tokens.lock().unwrap() > 3, "{revision}");
-        // That of 2024-11-05 has ended by now with the last token that was posted with.
+        // The session of 2024-11-05 has ended by now, with the last token that a message was posted with.
         let closed = session.close().await;
         assert_eq!(closed.is_ok(), revision != Revision::V2024_11_05);
     }
@@ -247,7 +247,7 @@ async fn an_event_is_whole_though_its_token_ends_while_it_is_sent() {
     let resumed = bearing(session.builder("GET"), &token).header("last-event-id", id.unwrap());
     drop(lost);
     let mut body = send(&endpoint, resumed, "").await.into_body();
-    // The first part of the answer is read in time.
+    // The first part of the answer is read before the token expires.
     let mut text = Vec::new();
     while !text.ends_with(b"x") {
         text.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());

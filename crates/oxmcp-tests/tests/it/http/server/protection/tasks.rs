@@ -15,7 +15,7 @@ use crate::{
     support::{modern, request},
 };
 
-/// A modern request that declares the extension.
+/// Sends a modern request that declares the tasks extension.
 async fn ask_modern(
     endpoint: &StreamableHttp,
     token: &str,
@@ -73,7 +73,7 @@ async fn a_task_needs_the_scopes_of_its_tool_in_each_method_of_each_era() {
         let refused = json(ask_modern(&endpoint, &few, method, params).await).await;
         check_refused(&refused, method);
     }
-    // What needs none is there as ever.
+    // A task without scopes is available as before.
     let got = ask(&few, "tasks/get", json!({"taskId": old[1]})).await;
     assert_eq!(got["result"]["status"], "working");
     let got = ask_modern(&endpoint, &few, "tasks/get", json!({"taskId": new[1]})).await;

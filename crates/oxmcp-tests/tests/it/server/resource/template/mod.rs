@@ -23,7 +23,7 @@ async fn read(server: &Server, revision: Revision, uri: &str) -> Value {
     answer(server, revision, "resources/read", json!({"uri": uri})).await
 }
 
-/// The text that is read.
+/// The text of the resource.
 async fn text(server: &Server, revision: Revision, uri: &str) -> String {
     let answer = read(server, revision, uri).await;
     let text = answer["result"]["contents"][0]["text"].as_str();

@@ -1,8 +1,8 @@
-//! Matching of URIs to templates, and the variables that handlers get.
+//! Matching of URIs to templates, and the variables that handlers receive.
 
 use crate::server::resource::template::*;
 
-/// A template that says which one it is.
+/// A template whose contents are the template itself.
 fn named(uri_template: &'static str) -> ResourceTemplate {
     ResourceTemplate::dynamic(
         uri_template,
@@ -160,7 +160,7 @@ async fn o5_the_first_template_that_matches_decides() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a client puts into a variable arrives as it was.
+    /// Every value of a variable arrives unchanged.
     #[test]
     fn o5_values_survive_the_way(table in "\\PC{1,20}", id: u32) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

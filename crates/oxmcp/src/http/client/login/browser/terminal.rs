@@ -1,7 +1,7 @@
-//! Lines of the terminal, read while a login waits and at no other time.
+//! Lines of the terminal, which are read only while a login waits.
 //!
-//! The program may read standard input itself, before and after: nothing is read ahead of a line, and no thread stays behind
-//! that would take the next one.
+//! The program may read standard input itself, before and after: nothing is read ahead of a line, and no thread remains that would
+//! take the next one.
 
 #[cfg(unix)]
 use std::io::{self, ErrorKind, IsTerminal};
@@ -16,7 +16,7 @@ use rustix::{
 #[cfg(unix)]
 use tokio::net::unix::pipe::Receiver;
 
-/// Bytes of a line; terminals take no longer ones.
+/// The maximum length of a line, in bytes; terminals accept no longer lines.
 #[cfg(unix)]
 const MAX_LINE: usize = 4096;
 
@@ -26,7 +26,7 @@ pub(super) fn is_input() -> bool {
     io::stdin().is_terminal()
 }
 
-/// The next line of standard input, if that is a terminal that gives whole lines to this program; else `None`.
+/// The next line of standard input, if that is a terminal that gives whole lines to this program; otherwise `None`.
 #[cfg(unix)]
 pub(super) async fn line() -> Option<String> {
     if !is_input() {
@@ -46,7 +46,7 @@ fn open(terminal: impl AsFd) -> Option<OwnedFd> {
 
 #[cfg(unix)]
 async fn line_of(terminal: OwnedFd) -> Option<String> {
-    // It is no pipe, but waits and reads are the same calls.
+    // The terminal is not a pipe, but waits and reads are the same calls.
     let input = Receiver::from_owned_fd_unchecked(terminal).ok()?;
     let mut line = [0; MAX_LINE];
     loop {
@@ -56,7 +56,7 @@ async fn line_of(terminal: OwnedFd) -> Option<String> {
         }
         match input.try_read(&mut line) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // The end of input, which is typed, too.
+            // The end of input, which a person can type, too.
             Ok(0) | Err(_) => return None,
             Ok(length) => {
                 let line = line.get(..length).unwrap_or_default();
@@ -66,8 +66,8 @@ async fn line_of(terminal: OwnedFd) -> Option<String> {
     }
 }
 
-/// Whether a read gives a whole line: in a program that takes single keys it would take those. A program in the background
-/// would be stopped by it.
+/// Whether a read returns a whole line: in a program that reads single keys, the read would take those. A process in the background
+/// would be stopped by the read.
 #[cfg(unix)]
 fn gives_lines(terminal: impl AsFd) -> bool {
     let terminal = terminal.as_fd();
@@ -76,7 +76,7 @@ fn gives_lines(terminal: impl AsFd) -> bool {
     modes.is_ok_and(|it| it.contains(LocalModes::ICANON)) && !is_background
 }
 
-/// Whether standard input is a terminal that lines are read from: on this system a read cannot be taken back.
+/// Whether lines are read from standard input. Never on this system, because a read cannot be taken back.
 #[cfg(not(unix))]
 pub(super) fn is_input() -> bool {
     false
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal: the side that a person types at, and the one that programs read.
+    /// A terminal: the side on which a person types, and the side that programs read.
     fn terminal() -> (OwnedFd, OwnedFd) {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&person).unwrap();

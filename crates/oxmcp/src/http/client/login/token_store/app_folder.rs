@@ -1,4 +1,4 @@
-//! The folder in which a program keeps its state, as operating systems want it.
+//! The folder in which a program keeps its state, by the conventions of the operating system.
 
 use std::{
     env,
@@ -45,7 +45,7 @@ fn is_name(text: &str) -> bool {
 
 /// The folder in which all programs of a user keep their state.
 fn state_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    // What is relative would depend on where the program was started.
+    // A relative path would depend on the folder in which the program was started.
     let folder = |name| {
         variable(name)
             .map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! A lock of a file, which one holder has in all processes of a machine.
+//! A lock of a file, which has one holder among all processes of a machine.
 
 use std::{fs::File, io, path::Path, time::Duration};
 
@@ -11,17 +11,17 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::{Error, Result};
 
-/// How long a lock is waited for. Whoever holds it waits for an authorization server, and that for 10 s at most for each request.
+/// How long to wait for a lock. Its holder may wait for an authorization server, for 10 s at most with each request.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the lock is left alone between two attempts. A call that waits for the lock could not be given up.
+/// The pause between two attempts. A call that blocks until it has the lock could not be cancelled.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock that is held until this is dropped, or the process ends in whatever way.
+/// A lock that is held until this is dropped, or the process ends in any way.
 pub(super) struct FileLock(File);
 
 impl FileLock {
-    /// Waits for the lock of a file, which is open for writing: over NFS others cannot be locked. The file stays when the lock goes,
-    /// since another process may be about to take it.
+    /// Waits for the lock of a file. The file must be open for writing, because others cannot be locked over NFS. The file remains
+    /// when the lock is released, because another process may be about to take it.
     pub(super) async fn acquire(file: File, path: &Path) -> Result<Self> {
         let deadline = Instant::now() + TIMEOUT;
         while !try_lock(&file)? {
@@ -38,15 +38,15 @@ impl FileLock {
     }
 }
 
-/// It is let go of by name: a process that is about to be started may have the file open, too, and Windows closes it late.
+/// The lock is released explicitly: a process that is about to be started may have the file open, too, and Windows closes it late.
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Where that fails, closing the file does it.
+        // If this fails, closing the file releases the lock.
         let _ = unlock(&self.0);
     }
 }
 
-/// Takes the lock, if nobody has it.
+/// Takes the lock, if it is free.
 #[cfg(unix)]
 fn try_lock(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -61,7 +61,7 @@ fn unlock(file: &File) -> io::Result<()> {
     Ok(flock(file, FlockOperation::Unlock)?)
 }
 
-/// Takes the lock, if nobody has it.
+/// Takes the lock, if it is free.
 #[cfg(windows)]
 fn try_lock(file: &File) -> io::Result<bool> {
     match fs4::FileExt::try_lock(file) {

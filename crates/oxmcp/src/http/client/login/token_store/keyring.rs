@@ -15,21 +15,21 @@ use crate::{
     session::sealing::{Bound, KeyRing, StateKey, open, random, seal},
 };
 
-/// The user of the one entry.
+/// The user name of the single entry in the keyring.
 const ENTRY: &str = "oxmcp logins";
 
-/// Credentials in a folder, as in a [`FileTokenStore`](super::FileTokenStore), but sealed with a key that a keyring of the operating
-/// system keeps. Whoever copies the files, as backups do, has nothing without the keyring; and where the key is taken out of the
-/// keyring, everybody is logged out.
+/// A store of credentials in a folder, like a [`FileTokenStore`](super::FileTokenStore), but sealed with a key in a keyring of the
+/// operating system. Copies of the files, as in backups, are useless without the keyring; and if the key is removed from the
+/// keyring, all users are logged out.
 ///
-/// The keyring holds the key alone and no tokens, since these do not fit everywhere: Windows takes 2560 bytes for an entry, and the
-/// kernel of Linux some 20 000 for all of a user's. So it has one entry, named after the program, and the files can be listed, locked
-/// and replaced as those of a `FileTokenStore`. The users and servers of logins can be read in them.
+/// The keyring contains only the key and no tokens, because these do not fit everywhere: Windows accepts 2560 bytes for an entry,
+/// and the Linux kernel some 20 000 for all entries of a user. So the keyring has one entry, named after the program, and the files
+/// can be listed, locked and replaced like those of a `FileTokenStore`. The users and servers of logins are readable in the files.
 ///
-/// Which keyring it is, you say by a store of [`keyring-core`](https://docs.rs/keyring-core), of which there is a crate for each:
+/// The keyring is given as a store of [`keyring-core`](https://docs.rs/keyring-core), of which there is a crate for each:
 /// `apple-native-keyring-store`, `windows-native-keyring-store`, `dbus-secret-service-keyring-store`,
-/// `linux-keyutils-keyring-store`. One that forgets (that of keyutils, when the machine is started again) logs everybody out. The
-/// keyring may ask the user to unlock it, and calls wait for that.
+/// `linux-keyutils-keyring-store`. A keyring that loses its entries (keyutils does when the machine is restarted) logs all users
+/// out. The keyring may ask the user to unlock it, and calls wait for that.
 ///
 /// ```no_run
 /// use oxmcp::http::{Endpoint, KeyringTokenStore, Login};
@@ -51,7 +51,7 @@ pub struct KeyringTokenStore {
 }
 
 impl KeyringTokenStore {
-    /// A store whose key is that of a service in the keyring, and whose files are in a folder that is there for nothing else.
+    /// A store whose key belongs to a service in the keyring, and whose files are in a folder that is used for nothing else.
     #[must_use]
     pub fn at(
         keyring: Arc<CredentialStore>,
@@ -65,11 +65,11 @@ impl KeyringTokenStore {
         }
     }
 
-    /// A store of a program: its name is the service, and the folder is beside that of
+    /// The store of a program: the program's name is the service, and the folder is next to that of
     /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app), whose logins can be read without the keyring.
     ///
     /// # Errors
-    /// Where `app` is no name of a folder, or the environment does not say where programs keep their state.
+    /// If `app` is not a valid name of a folder, or the environment does not say where programs keep their state.
     pub fn for_app(keyring: Arc<CredentialStore>, app: &str) -> Result<Self> {
         Ok(Self::at(keyring, app, sealed_logins_of(app)?))
     }
@@ -79,7 +79,7 @@ impl KeyringTokenStore {
         built.map_err(|error| self.failed(error))
     }
 
-    /// The key that seals, if there is one.
+    /// The sealing key, if there is one.
     fn key(&self) -> Result<Option<StateKey>> {
         match self.entry()?.get_secret() {
             Ok(secret) => {
@@ -98,7 +98,7 @@ impl KeyringTokenStore {
         }
     }
 
-    /// The key that seals, which is made where there is none.
+    /// The sealing key, which is created if there is none.
     fn key_or_new(&self) -> Result<StateKey> {
         if let Some(key) = self.key()? {
             return Ok(key);
@@ -109,7 +109,7 @@ impl KeyringTokenStore {
         Ok(StateKey::new(secret))
     }
 
-    /// The keyring's error, of which only some say nothing of what is kept.
+    /// Converts an error of the keyring. Only some of these errors contain nothing of the entry.
     fn failed(&self, error: keyring_core::Error) -> Error {
         use keyring_core::Error as E;
 
@@ -127,7 +127,7 @@ impl KeyringTokenStore {
     }
 }
 
-/// What credentials are bound to: those of another key do not open in their place.
+/// The binding of sealed credentials to their key: they do not open in the place of others.
 fn bound<T>(key: &CredentialKey, sealing: impl FnOnce(Bound<'_>) -> T) -> T {
     sealing(Bound {
         purpose: b"oxmcp login",
@@ -163,7 +163,7 @@ impl TokenStore for KeyringTokenStore {
 
     async fn save(&self, key: &CredentialKey, text: Secret) -> Result<()> {
         let (store, of) = (self.clone(), key.clone());
-        // Nobody else makes a key meanwhile.
+        // The write lock is held, so no other process creates a key meanwhile.
         let sealed = move || {
             let (key, nonce, text) = (store.key_or_new()?, random()?, text.expose().as_bytes());
             let sealed = bound(&of, |bound| seal(text, bound, &key, nonce));

@@ -1,9 +1,9 @@
-//! The files of logins: one for each login, in a folder that its owner alone can open.
+//! The files of logins: one for each login, in a folder that only its owner can open.
 //!
-//! A file is named after digests of its user and of its key, so that no key leads out of the folder, and so that those of a user
-//! are found without reading all. It is replaced by renaming another one, `new.tmp`, under the lock `write.lock`: a process that
-//! is killed leaves that one file behind at most. The locks of keys are 256 files, `00.lock` to `ff.lock`, so that they do not
-//! grow with the keys; two keys that share one wait for each other.
+//! A file is named after digests of its user and of its key, so that no key leads out of the folder, and so that the files of a
+//! user are found without reading all. A file is replaced by renaming another one, `new.tmp`, under the lock `write.lock`: a
+//! process that is killed leaves at most that one file behind. The locks of keys are 256 files, `00.lock` to `ff.lock`, so that
+//! their number does not grow with the keys; two keys that share one wait for each other.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,11 +22,11 @@ use crate::{
     session::sealing::sha256,
 };
 
-/// The form of files that this release writes.
+/// The version of the file format that this release writes.
 const VERSION: u32 = 1;
-/// Bytes of a file: tokens of 64 KiB each, and metadata of a megabyte, with what JSON and a seal add.
+/// The maximum size of a file, in bytes: tokens of 64 KiB each, and metadata of a megabyte, with what JSON and a seal add.
 const MAX_BYTES: u64 = 4 << 20;
-/// The file that is written before it takes the place of another one.
+/// The file that is written before it replaces another one.
 const NEW: &str = "new.tmp";
 
 /// A folder of logins.
@@ -54,7 +54,7 @@ impl LoginFiles {
         &self.folder
     }
 
-    /// What is kept under a key.
+    /// The stored credentials under a key.
     pub(super) async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
         let (files, key) = (self.clone(), key.clone());
         blocking(move || {
@@ -65,7 +65,7 @@ impl LoginFiles {
         .await
     }
 
-    /// Keeps what `make` gives, once nobody else writes.
+    /// Stores the text that `make` returns. `make` runs while no other process writes.
     pub(super) async fn save(
         &self,
         key: &CredentialKey,
@@ -73,7 +73,7 @@ impl LoginFiles {
     ) -> Result<()> {
         let (files, key) = (self.clone(), key.clone());
         let lock = self.lock_file("write.lock".to_owned()).await?;
-        // It goes on where the caller does not wait for it, and the lock is its own.
+        // The work continues if the caller is dropped, so it owns the lock.
         blocking(move || {
             let _lock = lock;
             let login = StoredLogin {
@@ -147,7 +147,7 @@ impl LoginFiles {
         .await
     }
 
-    /// Reads a file. One that holds no login is left out: nobody could log in again if it were in the way.
+    /// Reads a file. A file without a login is left out, because it would prevent another login.
     fn read(&self, name: &str) -> Result<Option<StoredLogin>> {
         if !self.is_there()? {
             return Ok(None);
@@ -179,7 +179,7 @@ impl LoginFiles {
         }
         let (new, path) = (self.folder.join(NEW), self.folder.join(name));
         let write = || {
-            // Of a process that was killed. What stands there is never opened.
+            // The file of a process that was killed. An existing file is never opened.
             match fs::remove_file(&new) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -193,14 +193,14 @@ impl LoginFiles {
         write().map_err(|error| failed(&path, &error))
     }
 
-    /// Waits until what was renamed or removed is on the disk. Elsewhere than on Unix folders cannot be opened.
+    /// Waits until a rename or a removal is on the disk. Only on Unix, because folders cannot be opened elsewhere.
     fn sync(&self) -> io::Result<()> {
         #[cfg(unix)]
         File::open(&self.folder)?.sync_all()?;
         Ok(())
     }
 
-    /// Makes the folder, if it is not there.
+    /// Creates the folder, if it does not exist.
     fn make(&self) -> Result<()> {
         if self.is_there()? {
             return Ok(());
@@ -214,7 +214,7 @@ impl LoginFiles {
         self.is_there().map(drop)
     }
 
-    /// Whether the folder is there, and its owner alone can open it.
+    /// Whether the folder exists. Fails if other users can open it.
     fn is_there(&self) -> Result<bool> {
         match fs::metadata(&self.folder) {
             Ok(found) if !found.is_dir() => Err(Error::misuse(format!(
@@ -231,7 +231,7 @@ impl LoginFiles {
     }
 }
 
-/// Whether nobody but the owner of this process can open a folder. Elsewhere it has the rights of the one that it is in.
+/// Checks that only the user of this process can open a folder. On other systems, it has the rights of its parent folder.
 #[cfg(unix)]
 fn check_rights(folder: &Path, found: &fs::Metadata) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -251,7 +251,7 @@ fn check_rights(folder: &Path, found: &fs::Metadata) -> Result<()> {
     Ok(())
 }
 
-/// The options of a file that its owner alone can open, to write it.
+/// The options to write a file that only its owner can open.
 fn for_owner() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -260,7 +260,7 @@ fn for_owner() -> OpenOptions {
     options
 }
 
-/// Reads a file, and closes it for others.
+/// Reads a file, and removes the rights that other users have to it.
 fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     #[cfg(unix)]
@@ -274,7 +274,7 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
         }
     }
     let mut bytes = Vec::new();
-    // What is cut is no JSON any more.
+    // A truncated text is not valid JSON.
     file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -284,7 +284,7 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     io::Error::new(error.kind(), text).into()
 }
 
-/// The digest of texts, of which no two lists look alike.
+/// The digest of a list of texts. The length precedes each text, so different lists cannot be confused.
 fn digest<const N: usize>(texts: [&str; N]) -> [u8; 32] {
     let lengths = texts.map(|it| (it.len() as u64).to_le_bytes());
     let parts = lengths.iter().zip(texts);
@@ -303,7 +303,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The beginning of the names of a user's files. Two users may share it, since each file says whose it is.
+/// The beginning of the names of a user's files. Two users may share it, because each file contains its user.
 fn begin_of(user: &str) -> String {
     let [begin @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = &digest([user]);
     format!("{}-", hex(begin))
@@ -314,7 +314,7 @@ fn name_of(key: &CredentialKey) -> String {
     format!("{}{}.json", begin_of(&key.user), hex(&digest_of(key)))
 }
 
-/// Runs what waits for the disk, or for a keyring, where nobody else waits.
+/// Runs work that waits for the disk, or for a keyring, on a thread for blocking work.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

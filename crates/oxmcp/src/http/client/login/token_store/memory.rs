@@ -7,7 +7,7 @@ use oxmcp_auth::{Secret, client::CredentialKey};
 use super::store::{TokenStore, TokenStoreLock};
 use crate::{error::Result, sync::Mutex};
 
-/// Credentials in memory. Clones share them.
+/// A store of credentials in memory. Clones share the credentials.
 ///
 /// ```
 /// use oxmcp::http::{Endpoint, Login, MemoryTokenStore};

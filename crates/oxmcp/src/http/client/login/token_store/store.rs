@@ -8,64 +8,65 @@ use oxmcp_auth::{Secret, client::CredentialKey};
 
 use crate::error::{Error, Result};
 
-/// Where the credentials of logins are kept: by user, issuer and resource. What is kept is secret, and opaque to the store.
+/// A store of the credentials of logins, by user, issuer and resource. The credentials are secret, and opaque to the store.
 ///
 /// | | |
 /// |---|---|
-/// | [`MemoryTokenStore`](super::MemoryTokenStore) | forgets them with the process |
-/// | [`FileTokenStore`](super::FileTokenStore) | files that the user of the machine alone can read |
+/// | [`MemoryTokenStore`](super::MemoryTokenStore) | memory, which ends with the process |
+/// | [`FileTokenStore`](super::FileTokenStore) | files that only the user of the program can read |
 /// | `KeyringTokenStore`, with the feature `keyring` | files that are sealed with a key which the operating system keeps |
 ///
-/// A store of your own, as in the database of a web server, is held against [the contract](crate::testing::token_store_contract).
+/// Test a store of your own, such as one in the database of a web server, with [the
+/// contract](crate::testing::token_store_contract).
 pub trait TokenStore: Send + Sync + 'static {
-    /// What is kept under a key.
+    /// Loads the credentials under a key.
     ///
     /// # Errors
-    /// Where the store cannot say: then nobody is logged in anew, since that could lose what is there.
+    /// If the store fails: then no login is made, because it could overwrite the stored credentials.
     ///
     /// # Cancel safety
-    /// Loading changes nothing.
+    /// Cancel safe: it changes nothing.
     fn load(&self, key: &CredentialKey) -> impl Future<Output = Result<Option<Secret>>> + Send;
 
-    /// Keeps a text under a key, whole or not at all.
+    /// Stores a text under a key, whole or not at all.
     ///
     /// # Errors
-    /// Where it is not kept.
+    /// If the text is not stored.
     ///
     /// # Cancel safety
-    /// A login is never given up while it saves.
+    /// The login of an endpoint never drops the future.
     fn save(&self, key: &CredentialKey, text: Secret) -> impl Future<Output = Result<()>> + Send;
 
-    /// Forgets what is kept under a key.
+    /// Removes the credentials under a key.
     ///
     /// # Errors
-    /// Where it is still kept.
+    /// If the credentials are still stored.
     ///
     /// # Cancel safety
-    /// It is forgotten or kept.
+    /// If the future is dropped before it completes, the credentials may or may not be removed.
     fn remove(&self, key: &CredentialKey) -> impl Future<Output = Result<()>> + Send;
 
-    /// Waits until nobody else holds the lock of a key, in any process that shares the store, and holds it until what is returned
-    /// is dropped. A refresh token is used once, so tokens are refreshed under the lock alone.
+    /// Waits until there is no other holder of the lock of a key, in any process that shares the store, and holds the lock until
+    /// the returned value is dropped. A refresh token can be used only once, so tokens are refreshed only under the lock.
     ///
     /// # Errors
-    /// Where the lock cannot be had: then the tokens are not refreshed.
+    /// If the lock cannot be acquired: then the tokens are not refreshed.
     ///
     /// # Cancel safety
-    /// Where the future is dropped, the lock is not held.
+    /// If the future is dropped, the lock is not held.
     fn lock(&self, key: &CredentialKey) -> impl Future<Output = Result<TokenStoreLock>> + Send;
 
-    /// The keys of a user.
+    /// Lists the keys of a user.
     ///
     /// # Errors
-    /// Where the store cannot say.
+    /// If the store fails.
     ///
     /// # Cancel safety
-    /// Listing changes nothing.
+    /// Cancel safe: it changes nothing.
     fn keys(&self, user: &str) -> impl Future<Output = Result<Vec<CredentialKey>>> + Send;
 }
 
-/// The lock of a key in a [`TokenStore`], for as long as it lives.
+/// The lock of a key in a [`TokenStore`], which is held until this value is dropped.
 pub struct TokenStoreLock {
     _guard: Box<dyn Send>,
 }
@@ -97,7 +98,7 @@ pub(in crate::http::client::login) trait DynTokenStore:
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>>;
 }
 
-/// The errors are those of logins, whatever the store says: one of I/O would be taken for the network's, and repeated.
+/// All errors become errors of logins: an I/O error would be taken for one of the network, and the request retried.
 impl<S: TokenStore> DynTokenStore for S {
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>> {
         Box::pin(self.load(key).map_err(of_store))

@@ -1,4 +1,4 @@
-//! Graceful shutdown, and HTTP/2.
+//! Tests of graceful shutdown, and of HTTP/2.
 
 use std::{
     future::pending,
@@ -65,7 +65,7 @@ async fn w13_what_is_served_ends_before_its_connections_do() {
     it.until_running(1).await;
     let serving = Arc::clone(&it.serving);
     let closing = tokio::spawn(async move { serving.close().await });
-    // What a handler waits for may come over another connection.
+    // A handler may wait for a message on another connection.
     let mut another = it.connect().await;
     another.get("/another").await;
     another.read_until("/another").await;
@@ -103,7 +103,7 @@ async fn what_is_served_ends_when_its_handle_is_dropped() {
     accepted.closed().await;
 }
 
-/// Frames of HTTP/2 by hand: the preface, settings, and a request, its headers written out.
+/// Frames of HTTP/2 as raw bytes: the preface, settings, and a request with literal headers.
 fn http2_request(path: &str) -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
@@ -141,7 +141,7 @@ async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
     it.until_running(1).await;
     drop(gone);
     it.paths.dropped.notified().await;
-    // One that is there, and does not answer any more, has gone too.
+    // A client that is connected, and does not answer any more, counts as disconnected, too.
     let mut silent = it.connect().await;
     silent
         .near
@@ -169,7 +169,7 @@ async fn w13_close_is_bounded_for_http2_too() {
     assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
 }
 
-/// It opens windows as wide as they get. With the limit as it is by default, it would be missed for its answers first.
+/// The client opens the largest windows. With the default limit, its missing ping answers would be noticed first.
 #[tokio::test(start_paused = true)]
 async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for() {
     let limits = Limits::default().http(|http| http.stall(Duration::from_secs(20)));
@@ -199,7 +199,7 @@ async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
-/// The type of the next frame, which is answered where it is a ping. `None` at the end.
+/// The type of the next frame, which is answered if it is a ping. `None` at the end.
 async fn next_frame(client: &mut Client) -> Option<u8> {
     let mut head = [0; 9];
     client.near.read_exact(&mut head).await.ok()?;
@@ -214,7 +214,7 @@ async fn next_frame(client: &mut Client) -> Option<u8> {
     Some(kind)
 }
 
-/// Pings go both ways meanwhile, and are no requests.
+/// Pings are exchanged meanwhile, and do not count as requests.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_over_http2_is_told_and_ended() {
     let it = tested(Limits::default());
@@ -257,7 +257,7 @@ async fn w13_close_does_not_wait_for_a_connection_that_has_said_nothing() {
     client.rest().await;
 }
 
-/// A request that it has sent before it could know is served.
+/// A request that the client has sent before it could know of the GOAWAY is served.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_over_http2_answers_a_request_that_is_on_its_way() {
     let it = tested(Limits::default());

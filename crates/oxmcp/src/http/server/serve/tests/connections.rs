@@ -1,4 +1,4 @@
-//! Connections: their requests, the bound on their number, and their deadlines.
+//! Tests of connections: their requests, the limit on their number, and their deadlines.
 
 use std::{
     io::{self, ErrorKind},
@@ -32,7 +32,7 @@ async fn requests_of_one_connection_are_answered_in_order() {
     client.read_until("/b").await;
 }
 
-/// Else the second of two small writes waits for a delayed acknowledgement of the first.
+/// Otherwise the second of two small writes waits for a delayed acknowledgement of the first.
 #[tokio::test(start_paused = true)]
 async fn head_and_body_are_one_write() {
     let it = tested(Limits::default());
@@ -235,7 +235,7 @@ async fn attack_7_a_client_that_takes_nothing_of_what_is_written_is_not_waited_f
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.get("/floods").await;
-    // Whoever takes a little now and then is only slow.
+    // A client that reads a little now and then is only slow.
     let mut piece = vec![0; 1 << 20];
     for _ in 0..5 {
         sleep(Duration::from_secs(115)).await;
@@ -300,7 +300,7 @@ async fn sockets_are_served() {
     serving.await;
 }
 
-/// Its bytes go out long after the service has done its part.
+/// The bytes are sent long after the service has finished its response.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_of_a_long_answer_is_not_idle() {
     let limits = Limits::default().http(|http| http.connection_idle(Duration::from_secs(5)));

@@ -1,5 +1,5 @@
-//! Bodies that are too long: their clients write all of them before they read, and must see the response nevertheless. Over sockets,
-//! since a pipe in memory knows no reset.
+//! Tests of bodies that are too long: their clients write the whole body before they read, and must see the response nevertheless.
+//! They use sockets, since a pipe in memory has no reset.
 
 use std::net::SocketAddr;
 
@@ -72,7 +72,7 @@ async fn it_does_where_the_endpoint_is_mounted_in_a_framework_too() {
     serving.abort();
 }
 
-/// It waits to be asked for its body, and is not.
+/// The client waits for `100 Continue` before its body, and does not get it.
 #[tokio::test]
 async fn a_client_that_asks_first_is_not_told_to_go_on() {
     let serving = endpoint().serve("127.0.0.1:0").await.unwrap();

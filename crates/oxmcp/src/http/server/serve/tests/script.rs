@@ -1,4 +1,4 @@
-//! Harness of the tests: connections are pipes in memory, and the service does what the path of a request says.
+//! Harness of the tests: connections are pipes in memory, and the path of a request determines what the service does.
 
 use std::{
     convert::Infallible,
@@ -38,7 +38,7 @@ use crate::{
 
 pub(super) type Accepted = io::Result<Recorded>;
 
-/// Gives what a test hands to it.
+/// A listener that accepts the connections that a test gives it.
 pub(super) struct Script {
     accepted: mpsc::Receiver<Accepted>,
     pub(super) asked: Arc<AtomicUsize>,
@@ -65,7 +65,7 @@ impl Listener for Script {
     }
 }
 
-/// A pipe that knows what was written at once.
+/// A pipe that records each write.
 pub(super) struct Recorded(DuplexStream, Arc<Mutex<Vec<String>>>);
 
 impl Recorded {
@@ -107,7 +107,7 @@ impl AsyncWrite for Recorded {
     }
 }
 
-/// What the service under test does, by the path of the request. It counts what runs.
+/// The service under test, whose behaviour depends on the path of the request. It counts running requests.
 #[derive(Clone, Default)]
 pub(super) struct Paths {
     pub(super) running: Arc<AtomicUsize>,
@@ -169,7 +169,7 @@ impl Service<Request<Incoming>> for Paths {
     }
 }
 
-/// The address under test: connections to it, and what they do.
+/// The address under test, with its connections and its service.
 pub(super) struct Tested {
     pub(super) serving: Arc<Serving>,
     pub(super) paths: Paths,
@@ -233,7 +233,7 @@ impl Client {
             .await;
     }
 
-    /// Reads until the text has come.
+    /// Reads until the text has arrived.
     pub(super) async fn read_until(&mut self, text: &str) -> String {
         let mut read = String::new();
         while !read.contains(text) {
@@ -244,7 +244,7 @@ impl Client {
         read
     }
 
-    /// What comes until the other side closes.
+    /// The bytes that arrive until the other side closes.
     pub(super) async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         self.near.read_to_end(&mut rest).await.unwrap();

@@ -1,5 +1,5 @@
-//! Clients of an endpoint that take nothing of their answers, over HTTP/2 and HTTP/1, and bodies that never end: what is held for them
-//! is bounded, and freed in the end.
+//! Tests of clients that read nothing of their responses, over HTTP/2 and HTTP/1, and of bodies that never end: the memory that is
+//! held for them is bounded, and freed in the end.
 
 use std::{
     convert::Infallible,
@@ -43,7 +43,7 @@ type Body = BoxBody<Bytes, Infallible>;
 
 const MIB: usize = 1 << 20;
 
-/// Counts the calls that run.
+/// Counts the running calls.
 #[derive(Clone, Default)]
 struct Running(Arc<AtomicUsize>);
 
@@ -53,7 +53,7 @@ impl Drop for Running {
     }
 }
 
-/// An endpoint that is served, and its connections.
+/// An endpoint under test, and its connections.
 struct Tested {
     endpoint: StreamableHttp,
     running: Arc<AtomicUsize>,
@@ -113,7 +113,7 @@ impl Tested {
         near
     }
 
-    /// A client of HTTP/2 that takes so many bytes of each answer. Its connection answers pings.
+    /// An HTTP/2 client that reads `window` bytes of each response. Its connection answers pings.
     async fn connect(&self, window: u32) -> (SendRequest<Body>, JoinHandle<()>) {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(window);
@@ -129,7 +129,7 @@ impl Tested {
         self.endpoint.state.budget.used()
     }
 
-    /// Waits until no byte is held and nothing runs. Returns for how long.
+    /// Waits until no byte is held and no call runs. Returns the time that this took.
     async fn until_free(&self) -> Duration {
         let start = Instant::now();
         while self.used() > 0 || self.running.load(Ordering::SeqCst) > 0 {
@@ -223,7 +223,7 @@ async fn handlers_whose_messages_no_client_takes_are_cancelled() {
     }
 }
 
-/// Who takes a little now and then is only slow.
+/// A client that reads a little now and then is only slow.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_a_little_is_waited_for() {
     let it = tested(64 * MIB);
@@ -279,7 +279,7 @@ async fn bodies_that_never_end_stay_within_the_budget() {
     it.until_free().await;
 }
 
-/// As a framework may hold it.
+/// The response that a framework holds without polling its body.
 async fn unpolled(it: &Tested, version: Version, tool: &str) -> Response<ResponseBody> {
     let (mut parts, body) = whole(tool, 1).into_parts();
     parts.version = version;
@@ -349,7 +349,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
         .header("mcp-session-id", &id);
     let get = get.body(Full::<Bytes>::default()).unwrap();
     let standing = it.endpoint.clone().oneshot(get).await.unwrap();
-    // Comments are sent, and nothing else.
+    // Only comments are sent.
     sleep(Duration::from_secs(30)).await;
     let client = it.used();
     assert!(client > 0);
@@ -360,7 +360,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
     sleep(Duration::from_secs(1)).await;
     assert!(it.used() > client + 10_000, "{}", it.used());
     sleep(Duration::from_secs(400)).await;
-    // What is left of a stream that has ended is dropped as well.
+    // The rest of a stream that has ended is dropped as well.
     let steps = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
         "name": "steps", "arguments": {}, "_meta": {"progressToken": 2},
     }});
@@ -369,7 +369,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
     assert!(it.used() > client + 10_000, "{}", it.used());
     sleep(Duration::from_secs(200)).await;
     drop(ended);
-    // The call goes on, and its messages go to the store.
+    // The call goes on, and its messages are stored.
     assert!(it.used() < client + 10_000, "{}", it.used());
     assert_eq!(it.running.load(Ordering::SeqCst), 1);
     drop((standing, answer));
@@ -377,7 +377,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
     it.until_free().await;
 }
 
-/// Bytes by hand, over HTTP/1.
+/// The request is sent as raw bytes.
 #[tokio::test(start_paused = true)]
 async fn a_client_of_http1_that_takes_nothing_is_given_up_and_what_was_held_is_freed() {
     let it = tested(64 * MIB);

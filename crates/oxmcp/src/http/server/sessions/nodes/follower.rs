@@ -1,4 +1,4 @@
-//! Follower of a stream that another node writes: it reads the stream from the store, and ends it where that node is gone.
+//! Follower of a stream that another node writes: it reads the stream from the store, and ends it if that node is gone.
 
 use std::time::Duration;
 
@@ -24,24 +24,24 @@ use crate::{
     store::{Claim, EventBatch, Lease, Replay, StreamWrite},
 };
 
-/// How often it is looked whether the node that writes a silent stream is still there.
+/// The interval of checks whether the node that writes a silent stream is still there.
 const LOOK: Duration = Duration::from_millis(800);
-/// How long a store may fail before the client is left to come again.
+/// The time for which a store may fail before the client must reconnect.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Reads a stream of requests that another node writes.
+/// Reads a request stream that another node writes.
 pub(in super::super) struct Follower {
     place: Place,
     /// Whether events without data are sent.
     has_empty: bool,
     /// The index of the last event that the client has seen.
     seen: u64,
-    /// The epoch of the lease that this node has taken, where that of the writer has run out.
+    /// The epoch of the lease that this node has taken, if that of the writer has expired.
     epoch: Option<u64>,
     has_ended: bool,
-    /// When to look for the writer.
+    /// The time of the next check for the writer.
     look: Instant,
-    /// Whether a change was told last.
+    /// Whether the last wait has reported a change, with no event read since.
     was_told: bool,
     failing_since: Option<Instant>,
 }
@@ -54,20 +54,20 @@ impl Follower {
             seen,
             epoch: None,
             has_ended: false,
-            // At once: the node may be gone for long, and this one may soon be.
+            // At once: the node may be gone for long, and this node may soon shut down.
             look: Instant::now(),
             was_told: false,
             failing_since: None,
         }
     }
 
-    /// Begins anew after this event.
+    /// Restarts after this event.
     pub(in super::super) fn restart(&mut self, seen: u64) {
         self.seen = seen;
         self.has_ended = false;
     }
 
-    /// The next events, as they are sent. `None` at the end of the stream, and where it cannot be gone on with. Cancel safe.
+    /// The next events, encoded for the client. `None` at the end of the stream, and if it cannot be continued. Cancel safe.
     pub(in super::super) async fn next(&mut self) -> Option<Vec<u8>> {
         while !self.has_ended {
             match self.place.after(self.seen, REPLAYED).await {
@@ -92,10 +92,10 @@ impl Follower {
         None
     }
 
-    /// Waits for more, or sees to it that there is.
+    /// Waits for more events, or ends the stream if its writer is gone.
     async fn go_on(&mut self) -> Option<()> {
         if let Some(epoch) = self.epoch {
-            // What the writer has stored before the lease was taken is sent by now.
+            // Events that the writer stored before the lease was taken are sent by now.
             match self.end_lost(epoch).await {
                 Ok(true) => {}
                 Ok(false) => self.epoch = None,
@@ -119,7 +119,7 @@ impl Follower {
         Some(())
     }
 
-    /// Bears a failure of the store for a while. `None` once that is over.
+    /// Tolerates failures of the store for a while. `None` once they have lasted too long.
     async fn bear(&mut self, error: Error) -> Option<()> {
         log(Err(error));
         let since = *self.failing_since.get_or_insert_with(Instant::now);
@@ -130,7 +130,7 @@ impl Follower {
         Some(())
     }
 
-    /// Ends the stream, with an error for each request that it has not answered. Returns false where another node has taken it.
+    /// Ends the stream, with an error for each request that has no response in it. Returns false if another node has taken it.
     async fn end_lost(&self, epoch: u64) -> Result<bool> {
         let mut end = StreamWrite::default().ending();
         end.lease = Some(Lease::new(epoch, LEASE));
@@ -156,7 +156,7 @@ impl Follower {
         Ok(self.place.append(end).await?.is_some())
     }
 
-    /// The requests that the stream answers, as the writer has said first, and now and then.
+    /// The requests that the stream answers, from the record that the writer stores first, and repeats.
     async fn requests(&self) -> Result<Option<Record>> {
         if let Some(first) = self.event(1).await? {
             return Ok(Record::read(&first));
@@ -168,7 +168,7 @@ impl Follower {
         Ok(newest.await?.0)
     }
 
-    /// The event with this index, if it is there.
+    /// The event with this index, if it is stored.
     async fn event(&self, index: u64) -> Result<Option<Bytes>> {
         let before = index.saturating_sub(1);
         Ok(match self.place.after(before, 1).await? {
@@ -178,7 +178,7 @@ impl Follower {
     }
 }
 
-/// What a client is told whose request was at a node that is gone.
+/// The error for a client whose request was on a node that is gone.
 fn lost() -> ErrorObject {
     let error = Error::internal(
         "the node was lost that worked on the request; it may have been done, so look before you repeat it",

@@ -1,5 +1,5 @@
-//! Forwarding of what belongs to no request: where the session's client does not listen here, it goes into the store, for the node
-//! where it does, or will.
+//! Forwarding of messages that belong to no request: if the session's client does not listen on this node, they are stored for the
+//! node on which it does, or will.
 
 use std::{
     sync::{Arc, Weak},
@@ -21,16 +21,16 @@ use crate::{
     store::{EventBatch, StreamWrite},
 };
 
-/// How long what the store has not taken waits to be offered again, unless the client comes here for it.
+/// The interval at which messages that the store has not taken are offered again, unless the client opens the stream on this node.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Takes what belongs to no request from a session's outbox, where no stream does. It is the waker of the outbox, and no task
-/// while nothing happens: there may be thousands of sessions.
+/// Takes messages that belong to no request from a session's outbox, if no stream does. It is the waker of the outbox, and has no
+/// task while there are no messages: there may be thousands of sessions.
 pub(in super::super) struct Forwarder {
     connection: Weak<Connection>,
-    /// The standing stream.
+    /// The location of the standing stream.
     place: Place,
-    /// What was taken and is not stored yet. Locked by whoever takes from the outbox.
+    /// Messages that were taken and are not stored yet. The lock is held by the task that takes from the outbox.
     waiting: Arc<Mutex<Vec<u8>>>,
     runtime: Handle,
 }
@@ -51,13 +51,13 @@ impl Forwarder {
         })
     }
 
-    /// Takes what is there, and what comes, in a task that ends where there is nothing.
+    /// Forwards pending messages and those that follow, in a task that ends when there are none.
     pub(in super::super) fn begin(self: &Arc<Self>) {
         let forwarder = Arc::clone(self);
         spawn_on(&self.runtime, async move { forwarder.run().await });
     }
 
-    /// Waits until nobody else takes from the outbox. Nobody does while the returned guard, of what was taken, is there.
+    /// Waits until no other task takes from the outbox. None does while the returned guard of the taken messages is held.
     pub(super) async fn lock(&self) -> OwnedMutexGuard<Vec<u8>> {
         Arc::clone(&self.waiting).lock_owned().await
     }
@@ -67,7 +67,7 @@ impl Forwarder {
             let mut waiting = self.lock().await;
             match self.forward(&mut waiting).await {
                 Ok(()) => return,
-                // It may be there already: a notification that comes twice is better than none.
+                // The messages may be stored already: a duplicate notification is better than a lost one.
                 Err(error) => tracing::warn!(%error, "messages for a client wait for the store"),
             }
             drop(waiting);
@@ -75,10 +75,10 @@ impl Forwarder {
         }
     }
 
-    /// Forwards all that is there. From then on this is woken by what comes.
+    /// Forwards all pending messages. Afterwards the next message wakes this forwarder.
     ///
     /// # Errors
-    /// Where the store may take it another time.
+    /// If the store may accept the messages later.
     async fn forward(self: &Arc<Self>, waiting: &mut Vec<u8>) -> Result<()> {
         let waker = Waker::from(Arc::clone(self));
         loop {
@@ -109,7 +109,7 @@ impl Forwarder {
         if kept == count {
             return Ok(());
         }
-        // Not all of them need be refused.
+        // Messages that were refused as a batch are tried one by one: not all of them need to be refused.
         for message in messages(lines).skip(kept) {
             let write = StreamWrite::new(EventBatch::from_iter([message]));
             match self.place.append(write).await {

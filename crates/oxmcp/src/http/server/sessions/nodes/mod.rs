@@ -1,12 +1,12 @@
-//! Sessions that several nodes have: their news, the streams that others write, and the messages that others wait for.
+//! Sessions that several nodes have: news about them, streams that other nodes write, and messages for other nodes.
 //!
 //! | | |
 //! |---|---|
-//! | `news` | what nodes tell each other about sessions, and what each does about it |
-//! | `follower` | a stream that another node writes, and its end where that node is gone |
-//! | `standing` | the stream that a client gets by GET, at whichever node: who has it, and how much of it was sent |
-//! | `forward` | what belongs to no request, into that stream, where its client does not listen here |
-//! | `questions` | answers to what this node has asked, which come to another |
+//! | `news` | the messages between nodes about sessions, and their processing |
+//! | `follower` | a stream that another node writes, and its end if that node is gone |
+//! | `standing` | the stream that a client opens with GET: the node that sends it, and the events that were sent |
+//! | `forward` | forwarding of messages that belong to no request into that stream, if its client listens on another node |
+//! | `questions` | answers to this node's requests to clients, if another node receives them |
 //! | `relay` | messages of clients that another node waits for |
 
 mod follower;

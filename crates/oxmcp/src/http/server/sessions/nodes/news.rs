@@ -1,4 +1,4 @@
-//! Messages between nodes about sessions that several of them may have, and what each node does about them.
+//! News: the messages between nodes about sessions that several of them may have, and their processing.
 
 use std::{
     sync::{Arc, Weak},
@@ -39,13 +39,13 @@ use crate::{
 
 /// The topic of messages about sessions.
 const TOPIC: &str = "sessions";
-/// How long it takes until a client is told that its session has ended, once other nodes are. Messages take a few milliseconds, and
-/// its next request may reach a node before the message does.
+/// The delay between the message to other nodes that a session has ended and the response to its client. Messages take a few
+/// milliseconds, and the client's next request may reach a node before the message does.
 const HEARD: Duration = Duration::from_millis(50);
-/// How many records are renewed together.
+/// The number of records that are renewed concurrently.
 const RENEWED_AT_ONCE: usize = 32;
 
-/// What a node tells the others about a session, which is named by the hash of its id.
+/// A message to the other nodes about a session, which is identified by the hash of its id.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum News {
@@ -56,7 +56,7 @@ enum News {
         session: String,
         version: u64,
     },
-    /// A notification of the client that concerns a request or a question of another node.
+    /// A notification of the client that concerns a request, or a question, of another node.
     Notified {
         session: String,
         message: Box<RawValue>,
@@ -64,11 +64,12 @@ enum News {
 }
 
 impl StreamableHttp {
-    /// Keeps the record of a new session in a store, for other nodes. Where there are too many sessions, those do not count that
-    /// have given way to it here, or else the oldest unused one does; those of other nodes expire soon.
+    /// Creates the record of a new session in a store, for other nodes. If there are too many sessions, the records of those that
+    /// were evicted for it on this node are removed, or else the oldest unused session is evicted; unused sessions of other nodes
+    /// expire soon.
     ///
     /// # Errors
-    /// Where there are too many still.
+    /// If there are still too many sessions.
     pub(in super::super) async fn create_record(
         &self,
         session: &Session,
@@ -79,7 +80,7 @@ impl StreamableHttp {
         let max_each = self.settings.limits.http.max_sessions_each;
         let create = || {
             let (store, id, record) = (Arc::clone(store), Arc::clone(session.id()), record.clone());
-            // It fails where the store panics.
+            // The task fails if the store panics.
             spawn(async move { store.create(&id, record, UNUSED, max_each).await })
         };
         let mut created = create().await;
@@ -111,7 +112,7 @@ impl StreamableHttp {
         Ok(None)
     }
 
-    /// Lets other nodes take part in a session from here on.
+    /// Lets other nodes take part in a session from now on.
     pub(in super::super) fn share(&self, session: &Arc<Session>) {
         if self.settings.bus.is_some() {
             self.state.sessions.index(session);
@@ -132,7 +133,8 @@ impl StreamableHttp {
         }
     }
 
-    /// Saves what a session is now and tells other nodes, in a task of its own: the client that has changed it may go away.
+    /// Saves the changed settings of a session and tells other nodes, in a task of its own: the client that has changed them may
+    /// disconnect.
     pub(in super::super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
         let change = session.persistence()?.changed();
         let (session, endpoint) = (Arc::clone(session), self.clone());
@@ -148,14 +150,14 @@ impl StreamableHttp {
         }))
     }
 
-    /// Removes the record of a session that its client ends, and gives other nodes that were told the time to hear of it.
+    /// Removes the record of a session that its client ends, and gives the other nodes time to receive the message about it.
     pub(in super::super) async fn end_record(&self, session: &Session) {
         if self.remove_record(session).await {
             sleep(HEARD).await;
         }
     }
 
-    /// The session is over: its record is removed, and other nodes are told. Returns whether they were.
+    /// Removes the record of a session that is over, and tells other nodes. Returns whether they were told.
     pub(in super::super) async fn remove_record(&self, session: &Session) -> bool {
         let Some(persistence) = session.persistence() else {
             return false;
@@ -166,7 +168,7 @@ impl StreamableHttp {
         persistence.remove(session.id()).await && self.tell(&over).await
     }
 
-    /// Tells other nodes. Returns whether it could.
+    /// Publishes news to other nodes. Returns whether that succeeded.
     async fn tell(&self, news: &News) -> bool {
         let (Some(bus), Ok(news)) = (&self.settings.bus, serde_json::to_vec(news)) else {
             return false;
@@ -180,7 +182,7 @@ impl StreamableHttp {
     /// Tells other nodes of a notification that may concern a request or a question of theirs.
     ///
     /// # Errors
-    /// Where it is not known to be told.
+    /// If it is not known whether they were told.
     pub(super) async fn tell_notification(&self, session: &Session, text: String) -> Result<()> {
         let (Some(bus), Ok(message)) = (&self.settings.bus, RawValue::from_string(text)) else {
             return Ok(());
@@ -192,7 +194,7 @@ impl StreamableHttp {
         }
     }
 
-    /// Listens for what other nodes tell about sessions, for as long as the endpoint is there.
+    /// Listens for news of other nodes about sessions, for as long as the endpoint exists.
     fn listen_for_news(&self) {
         let Some(bus) = self.settings.bus.clone() else {
             return;
@@ -231,7 +233,7 @@ impl StreamableHttp {
         }
     }
 
-    /// Ends a session that is over, as others know.
+    /// Ends a session that is over according to other nodes.
     fn end_known(&self, session: &Arc<Session>) {
         if let Some(persistence) = session.persistence() {
             persistence.note_over();
@@ -240,7 +242,7 @@ impl StreamableHttp {
         self.state.sessions.remove(session);
     }
 
-    /// Messages may have been lost: all sessions are looked at, and each of them before its next request.
+    /// Handles a possible loss of messages: all sessions are checked, and each of them again before its next request.
     fn doubt_all(&self) {
         let mut doubtful = Vec::new();
         self.state.sessions.for_each(|session| {
@@ -252,7 +254,7 @@ impl StreamableHttp {
         self.renew(doubtful);
     }
 
-    /// Keeps the records of sessions, in the background, and ends those that are over.
+    /// Renews the records of sessions, in the background, and ends the sessions that are over.
     pub(in super::super) fn renew(&self, sessions: Vec<Weak<Session>>) {
         if sessions.is_empty() {
             return;
@@ -276,8 +278,8 @@ impl StreamableHttp {
         }
     }
 
-    /// Keeps the record of a session that is used, in the background. Returns the task where a request must wait for it, since others
-    /// may have ended the session.
+    /// Keeps the record of a session that is used, in the background. Returns the task if a request must wait for it, because other
+    /// nodes may have ended the session.
     pub(in crate::http::server) fn keep(
         &self,
         session: &Arc<Session>,
@@ -294,8 +296,8 @@ impl StreamableHttp {
         is_doubtful.then_some(kept)
     }
 
-    /// Touches the record of a session, takes over what others have set, for the caller of a request, and ends the session where it is
-    /// over.
+    /// Touches the record of a session, takes over settings of other nodes on behalf of the caller of a request, and ends the
+    /// session if it is over.
     async fn touch(&self, session: &Arc<Session>, parts: &Parts) {
         let Some(persistence) = session.persistence() else {
             return;
@@ -314,7 +316,7 @@ impl StreamableHttp {
     }
 }
 
-/// The part of the quota that a store has found to be used up.
+/// The limit that a store has found to be exceeded.
 fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceeded> {
     match created {
         Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::Principal),
@@ -323,7 +325,7 @@ fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceed
     }
 }
 
-/// Takes a notification that came to another node, if it concerns something of this one.
+/// Processes a notification that another node has received, if it concerns a request or a question of this node.
 fn take_notification(session: &Session, text: &str) {
     let mut params = RequestParams::unread();
     let concerned = match Envelope::parse_str(text, &mut params) {

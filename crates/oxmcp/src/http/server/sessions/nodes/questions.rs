@@ -1,4 +1,5 @@
-//! Questions of this node: an answer that comes to another one is left in the store, where it is looked for.
+//! Questions of this node, which are its requests to clients: an answer that another node receives is left in the store, and read
+//! from there.
 
 use std::sync::{Arc, Weak};
 
@@ -20,7 +21,7 @@ use crate::{
     transport::traits::Frame,
 };
 
-/// The stream in which the answer to a question is left.
+/// The location of the stream in which the answer to a question is left.
 pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> Place {
     Place {
         store: Arc::clone(store),
@@ -29,7 +30,7 @@ pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64)
     }
 }
 
-/// Lets the answers to all that is asked in a session be looked for.
+/// Looks for answers in the store to all questions of a session.
 pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventStore>) {
     let (weak, store) = (Arc::downgrade(session), Arc::clone(store));
     let id = Arc::clone(session.id());
@@ -49,7 +50,7 @@ struct Question {
 
 impl Question {
     async fn begin(session: Weak<Session>, place: Place) -> Self {
-        // Other nodes leave an answer only where the stream is there. Nobody writes it under this lease.
+        // Other nodes leave an answer only if the stream exists. No node writes the stream under this lease.
         let begun = place.claim(Claim::IfFree, LEASE).await;
         log(begun.map(drop));
         Self {
@@ -64,7 +65,7 @@ impl Drop for Question {
     fn drop(&mut self) {
         let place = self.place.clone();
         spawn_on(&self.runtime, async move {
-            // Whatever comes now is late.
+            // Answers that come now are too late.
             log(place
                 .append(StreamWrite::default().ending())
                 .await
@@ -90,7 +91,7 @@ async fn look(session: Weak<Session>, place: Place) {
                     return;
                 }
             }
-            // The store does not have it any more, so no other node can leave one.
+            // The store has evicted the stream, so no other node can leave an answer.
             Ok(Replay::Lost) => return,
             Err(error) => {
                 log(Err(error));

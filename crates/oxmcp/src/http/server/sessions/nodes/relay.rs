@@ -1,4 +1,4 @@
-//! Relay of what clients post to a node that knows nothing of it: answers to what another has asked, cancellations, and progress.
+//! Relay of messages for other nodes that clients post to this node: answers to questions, cancellations, and progress.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ enum Stray {
     Notification,
 }
 
-/// Relays a message that this node knows nothing of, and other nodes may. `None` where it is for this one.
+/// Relays a message that concerns nothing on this node, and may concern another node. `None` if it is for this node.
 pub(in crate::http::server) fn relay(
     request: &EndpointRequest,
     message: &Envelope<'_, RequestParams<'_>>,
@@ -53,7 +53,7 @@ pub(in crate::http::server) fn relay(
     }))
 }
 
-/// Relays those messages of a batch. `None` where there are none.
+/// Relays such messages of a batch. `None` if there are none.
 pub(in crate::http::server) fn relay_batch(
     request: &EndpointRequest,
     body: &[u8],
@@ -85,7 +85,7 @@ pub(in crate::http::server) fn relay_batch(
     }))
 }
 
-/// Whether a message is one of those that concern a request or a question, and is of none that this node knows.
+/// Checks whether a message concerns a request or a question, and none that this node knows.
 fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option<Stray> {
     let calls = session.connection().calls();
     match message {
@@ -101,7 +101,7 @@ fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option
     }
 }
 
-/// Whether a notification concerns a request or a question of this node. `None` where it is of another kind.
+/// Whether a notification concerns a request or a question of this node. `None` if it is of another kind.
 pub(super) fn concerns(
     session: &Session,
     notification: &RawNotification<'_, RequestParams<'_>>,
@@ -136,7 +136,7 @@ impl StreamableHttp {
                     Replay::Events { ended: false, .. } => {
                         let answer = EventBatch::from_iter([text]);
                         let left = place.append(StreamWrite::new(answer).ending()).await;
-                        // Somebody else has answered meanwhile.
+                        // A refusal means that the question was answered meanwhile.
                         left.map(drop).or_else(|error| {
                             if error.is_refusal() {
                                 Ok(())

@@ -1,5 +1,5 @@
-//! Standing stream of a session that several nodes have: the node at which its client has opened it last sends it, and the store
-//! knows how much of it was sent.
+//! Standing stream of a session that several nodes have: it is sent by the node on which the client last opened it, and the store
+//! records how much of it was sent.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -21,24 +21,24 @@ use crate::{
     store::{Claim, Lease, Replay},
 };
 
-/// For how long this node has the stream, unless another takes it: nobody waits for the end of that.
+/// The duration of this node's lease on the stream, unless another node takes it: no node waits for the lease to expire.
 const HELD: Duration = Duration::from_secs(60 * 60);
 
-/// The standing stream, at the node that sends it.
+/// The state of the standing stream on the node that sends it.
 pub(in super::super) struct Standing {
     forwarder: Arc<Forwarder>,
-    /// What belongs to no request and waits here. `None` until this is the one that takes it.
+    /// Messages that belong to no request and wait on this node. `None` until this stream takes them.
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
-    /// Whether the stream was taken from whoever had it.
+    /// Whether the stream was taken from the node that had it.
     is_taken: bool,
     watching: Watching,
-    /// Up to which event the store knows that all were sent.
+    /// The index of the last event up to which the store has recorded that all were sent.
     marked: u64,
-    /// Whether a change was told last, though there was none.
+    /// Whether the last wait has reported a change, with no event sent since.
     was_told: bool,
-    /// The changes of which the client is told.
+    /// The changes that the client was told about.
     pub(in super::super) told: ToldChanges,
-    /// Whether the client may have been told of others.
+    /// Whether the client may have been told about other changes.
     is_new: bool,
 }
 
@@ -56,7 +56,7 @@ impl Standing {
         }
     }
 
-    /// Takes what belongs to no request and waits here, and all that follows.
+    /// Takes the messages that belong to no request and wait on this node, and all that follow.
     pub(in super::super) async fn take_waiting(&mut self) -> Vec<u8> {
         let mut waiting = self.forwarder.lock().await;
         let taken = std::mem::take(&mut *waiting);
@@ -68,15 +68,15 @@ impl Standing {
         self.is_taken
     }
 
-    /// Nothing has happened for a while. Returns whether the stream is still to be taken.
+    /// Handles a silence of the stream. Returns whether the stream must still be taken.
     pub(in super::super) fn is_left(&mut self) -> bool {
-        // By now all nodes have told of what has changed.
+        // By now all nodes have announced the changes that they know.
         self.told.clear();
         !self.is_taken
     }
 
-    /// Takes the stream from whoever has it. Returns the index of the last event that its client has seen, or of the last that any
-    /// client has taken; `None` where the store does not say.
+    /// Takes the stream from the node that has it. Returns the index of the last event that its client has seen, or of the last
+    /// that any client has taken; `None` if the store does not return it.
     pub(in super::super) async fn take(
         &mut self,
         writer: &mut StreamWriter,
@@ -101,12 +101,12 @@ impl Standing {
         found
     }
 
-    /// A client has come that has seen the stream up to some event.
+    /// Records that a client has come that has seen the stream up to some event.
     pub(in super::super) fn note_client(&mut self) {
         self.is_new = true;
     }
 
-    /// Looks which changes a client that has just come was told of, up to this event.
+    /// Finds out which changes a client that has just come was told about, in the events up to this one.
     pub(in super::super) async fn look_back(&mut self, place: &Place, seen: u64) {
         if !std::mem::take(&mut self.is_new) {
             return;
@@ -114,7 +114,7 @@ impl Standing {
         look_back(&mut self.told, place, seen).await;
     }
 
-    /// Waits until others may have added something after this event, or taken the stream. Cancel safe.
+    /// Waits until other nodes may have added events after this one, or taken the stream. Cancel safe.
     pub(in super::super) async fn changed(&mut self, place: Option<&Place>, sent: u64) {
         let Some(place) = place.filter(|_| self.is_taken) else {
             return pending().await;
@@ -123,13 +123,13 @@ impl Standing {
         self.was_told = true;
     }
 
-    /// The last event that was sent is another one.
+    /// Records that another event was sent.
     pub(in super::super) fn note_sent(&mut self) {
         self.watching = Watching::default();
         self.was_told = false;
     }
 
-    /// Whether the store does not know yet that all up to this event were sent.
+    /// Whether the store has no record yet that all events up to this one were sent.
     pub(in super::super) fn is_unmarked(&self, sent: u64) -> bool {
         self.is_taken && self.marked < sent
     }
@@ -139,19 +139,20 @@ impl Standing {
     }
 }
 
-/// A wait for what others add, or for another node to take the stream. It is a task of its own, since the stream does not poll it
-/// while it does something else: calls of a store may queue, and one that is not polled would hold up all behind it.
+/// A wait for events of other nodes, or for another node to take the stream. It is a task of its own, because the stream does not
+/// poll it while it does something else: calls of a store may queue, and a call that is not polled would hold up all calls behind
+/// it.
 #[derive(Default)]
 struct Watching(Option<AbortOnDropHandle<()>>);
 
 impl Watching {
-    /// Waits as [`Place::changed`] does, and goes on with the same wait where this was dropped. Cancel safe.
+    /// Waits as [`Place::changed`] does, and continues the same wait if this future was dropped. Cancel safe.
     async fn changed(&mut self, place: &Place, sent: u64, was_told: bool) {
         let watching = self.0.get_or_insert_with(|| {
             let place = place.clone();
             AbortOnDropHandle::new(spawn(async move { place.changed(sent, was_told).await }))
         });
-        // Where the store has panicked it is asked again.
+        // If the store has panicked, the next wait tries again.
         drop(watching.await);
         self.0 = None;
     }
@@ -159,13 +160,13 @@ impl Watching {
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        // What comes from here on is for whoever sends the stream next.
+        // Messages from here on are for the node that sends the stream next.
         self.waiting = None;
         self.forwarder.begin();
     }
 }
 
-/// Notes of which changes the last events up to this one tell.
+/// Records the changes that the last events up to this one announce.
 async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
     let mut count = if seen > 0 { REPLAYED } else { 0 };
     while count > 0 {
@@ -177,14 +178,14 @@ async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
                 }
                 return;
             }
-            // Not so much is there any more.
+            // Fewer events than that are stored.
             Ok(Replay::Lost) => count /= 2,
             Err(error) => return log(Err(error)),
         }
     }
 }
 
-/// The last event before this one that is known to have been sent, or else the one before all that are there.
+/// The last event before this one that was sent according to a record, or else the event before all that are stored.
 async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
     let sent = place.find_back(opened.saturating_sub(1), |record| match record {
         Record::Sent(index) => Some(index),
@@ -234,7 +235,7 @@ mod tests {
             assert_eq!(found(store(), 10, Some(10), after).await, 10);
             assert_eq!(found(store(), after, None, 0).await, 0);
         }
-        // The mark itself is gone, and what is left was sent to nobody.
+        // The mark itself was evicted, and the remaining events were sent to no client.
         for left in [1, 2, 3, 7, 64, 100] {
             let bounded = store().max_stream_events(left);
             assert_eq!(found(bounded, 10, Some(10), 150).await, 161 - left as u64);
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// A store of which one thing is asked at a time.
+    /// A store that processes one call at a time.
     struct Queued {
         store: MemoryEventStore,
         turns: Arc<Semaphore>,

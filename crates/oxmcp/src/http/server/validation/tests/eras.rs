@@ -1,4 +1,4 @@
-//! The era of a message: modern, legacy, or neither.
+//! Tests of the era of a message: modern, legacy, or neither.
 
 use oxmcp_protocol::{EmptyParams, EmptyResult, Method, Revision, internal::Era};
 use serde_json::{Value, json};
@@ -24,11 +24,11 @@ fn messages_without_a_claim_are_of_a_session() {
     let list = || request("tools/list", &json!({}));
     let table = [
         initialize(),
-        // The probes of the conformance suite.
+        // Probes of the conformance suite.
         initialize()
             .with("mcp-protocol-version", "2025-11-25")
             .with("mcp-method", "initialize"),
-        // Before there is a revision, the header cannot name it.
+        // Before a revision is negotiated, the header cannot name it.
         initialize().with("mcp-protocol-version", "2026-07-28"),
         initialize().with("mcp-protocol-version", "2099-01-01"),
         list(),
@@ -66,7 +66,7 @@ fn modern_requests_say_so_themselves() {
         let refusal = sent.fails(Check::Meta, 400, -32602);
         assert!(refusal.error.message.contains(missing));
     }
-    // One that says so opens no session, whatever its method.
+    // A request that says that it is modern opens no session, whatever its method.
     let capabilities = json!({"io.modelcontextprotocol/clientCapabilities": {}});
     let params = json!({"protocolVersion": "2025-11-25", "_meta": capabilities});
     request("initialize", &params)
@@ -178,7 +178,7 @@ fn what_a_request_names_stands_in_its_header() {
             Sent::modern("prompts/get", json!({"name": "x"})).with("mcp-name", "y"),
             false,
         ),
-        // Who reads the params says what is wrong with them.
+        // Faults in the params are reported by the code that parses them.
         (Sent::modern("tools/call", json!({})), true),
         (
             Sent::modern("tools/call", json!({})).with("mcp-name", "move"),

@@ -1,4 +1,4 @@
-//! Requests with a fault for each check, and with several.
+//! Tests with a fault for each check, and with several faults.
 
 use oxmcp_protocol::{ErrorCode, Revision, internal::Era};
 use proptest::{prelude::*, sample};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::http::server::stateless;
 
-/// A call that has all of these faults, and no other.
+/// A call with exactly these faults.
 fn call(faults: &[Check]) -> Sent {
     let has = |check| faults.contains(&check);
     let version = if has(Check::Revision) {
@@ -89,7 +89,7 @@ fn the_checks_are_in_order_and_each_is_there_once() {
     assert_eq!(validated.unwrap(), Era::Modern(Revision::LATEST));
 }
 
-/// What clients see of each step. Who serves a request has statuses of its own.
+/// The status and code that clients see for each check. The code that serves requests has its own statuses.
 #[test]
 fn each_step_has_its_status_and_code() {
     let table = [
@@ -122,7 +122,7 @@ fn each_step_has_its_status_and_code() {
     }
 }
 
-/// Who serves a request can use the same codes. Then HTTP has no part in it, but for a capability that is missing.
+/// The code that serves requests can use the same codes. They do not determine the HTTP status, except for a missing capability.
 #[test]
 fn codes_of_handlers_are_no_matter_of_http() {
     for check in Check::ALL {
@@ -168,7 +168,7 @@ proptest! {
         let was = right.headers.iter().find(|(it, _)| it == name).map(|(_, it)| it.clone());
         let sent = right.with(name, &value);
         if let Ok(era) = sent.validate() {
-            // Only what says the same comes up.
+            // Only a value with the same meaning passes.
             prop_assert_eq!(era, Era::Modern(Revision::LATEST));
             if name.starts_with("mcp-") {
                 prop_assert_eq!(Some(value.trim()), was.as_deref());

@@ -1,4 +1,4 @@
-//! Validation of requests that have faults: one, several, and those that clients make.
+//! Tests of validation: requests with one fault, with several, and as clients send them.
 
 mod eras;
 mod faults;

@@ -1,4 +1,4 @@
-//! Checks of the origin and of the head of a request.
+//! Tests of the checks of hosts, origins and the head of a request.
 
 use super::{
     super::*,
@@ -103,7 +103,7 @@ fn a_deployment_lists_its_hosts_and_origins() {
         ("mcp.example.com", Some("http://app.example.com"), false),
         ("mcp.example.com", Some("vscode-webview://abc"), true),
         ("mcp.example.com", Some("http://localhost:3000"), false),
-        // The host's own pages.
+        // Pages of the host itself.
         ("mcp.example.com", Some("https://mcp.example.com"), true),
         ("mcp.example.com:443", Some("https://mcp.example.com"), true),
         ("mcp.example.com", Some("https://other.example:8443"), false),

@@ -1,4 +1,4 @@
-//! A request of these tests, and the check that it fails.
+//! Requests for the tests of validation, and the checks that they fail.
 
 use http::{Request, request::Parts};
 use oxmcp_protocol::internal::{Envelope, Era, Params, RequestParams};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::*;
 use crate::server::{Server, Tool};
 
-/// The longest body.
+/// The maximum length of a body.
 pub(super) const LIMIT: usize = 4 << 20;
 
 /// A request over HTTP.
@@ -19,7 +19,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// A POST to this machine, with what every client sends.
+    /// A POST to this machine, with the headers that every client sends.
     pub(super) fn post(body: &(impl ToString + ?Sized)) -> Self {
         let mut sent = Self {
             verb: "POST",
@@ -32,7 +32,7 @@ impl Sent {
         sent
     }
 
-    /// A modern request, with all that belongs to one.
+    /// A modern request, with all its required parts.
     pub(super) fn modern(method: &str, mut params: Value) -> Self {
         params["_meta"] = meta("2026-07-28");
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
@@ -64,7 +64,7 @@ impl Sent {
         request.body(()).unwrap().into_parts().0
     }
 
-    /// Climbs, at the endpoint of a server.
+    /// Makes all checks, at the endpoint of a server.
     pub(super) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
         let parts = self.parts();
         check_access(&Policy::default(), &parts)?;
@@ -81,7 +81,7 @@ impl Sent {
         self.validate_at(&server())
     }
 
-    /// Where it fails, with status and code.
+    /// Asserts that the request fails this check, with this status and code.
     #[track_caller]
     pub(super) fn fails(&self, check: Check, status: u16, code: i64) -> Refusal {
         let refusal = self.validate().unwrap_err();
@@ -106,7 +106,7 @@ pub(super) fn meta(version: &str) -> Value {
     })
 }
 
-/// It serves every revision, and has a tool whose argument `region` has a header.
+/// A server that serves every revision, and has a tool whose argument `region` is mirrored in a header.
 pub(super) fn server() -> Server {
     let region = json!({"type": "string", "x-mcp-header": "Region"});
     let schema = json!({"type": "object", "properties": {"region": region}});

@@ -30,7 +30,7 @@ async fn a_bound_login_that_another_engine_refreshed_is_used_with_its_key() {
     call(&other, "add").await.unwrap();
     call(&one, "add").await.unwrap();
     assert_eq!(web.asked(), ["refresh_token"]);
-    // After a login with another key both go on with that.
+    // After a login with another key, an open session continues with the new key.
     web.fake().expire();
     web.fake().revoke();
     fs::remove_file(folder.file()).unwrap();

@@ -1,4 +1,4 @@
-//! The contract of stores, held against those of the SDK, and against ones that break it.
+//! Contract of token stores, checked against the stores of the SDK and against stores that break it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ async fn memory_keeps_the_contract() {
         (store.clone(), store)
     };
     token_store_contract(make).await.unwrap();
-    // A store that is not empty is a store, too.
+    // A store that is not empty must keep the contract, too.
     let store = MemoryTokenStore::new();
     let make = || async { (store.clone(), store.clone()) };
     token_store_contract(make).await.unwrap();
@@ -41,7 +41,7 @@ async fn two_handles_to_a_keyring_keep_the_contract() {
     token_store_contract(make).await.unwrap();
 }
 
-/// How a store breaks the contract.
+/// A way in which a store breaks the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     LocksNobody,

@@ -1,11 +1,11 @@
-//! Files of logins: rights, damage, hostile names, locks that are not let go of.
+//! Files of logins: permissions, damage, hostile names, and locks that are not released.
 
 use oxmcp::{auth::Secret, http::TokenStore};
 
 use super::*;
 use crate::http::client::login::flights::WHOLE;
 
-/// The rights of a file or folder.
+/// The permission bits of a file or folder.
 #[cfg(unix)]
 fn rights(path: &Path) -> u32 {
     use std::os::unix::fs::MetadataExt;
@@ -27,7 +27,7 @@ async fn nobody_else_can_open_what_is_kept() {
     let store = folder.store();
     let _lock = store.lock(&key("a")).await.unwrap();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
-    // What stands above it on the way may hold other things, but was made for it.
+    // The parent folder may hold other files, but was created for the store.
     assert_eq!(rights(&folder.0), 0o700);
     assert_eq!(rights(&folder.path()), 0o700);
     let names = names(&folder.path());
@@ -194,7 +194,7 @@ async fn a_write_that_was_cut_off_harms_nobody() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
-    // So a process leaves it that is killed before it renames the file.
+    // A process that is killed before it renames the file leaves such a file.
     fs::write(folder.path().join("new.tmp"), "{\"version\":1,\"ke").unwrap();
     assert_eq!(store.load(&key("a")).await.unwrap(), Some("hunter2".into()));
     assert_eq!(store.keys("a").await.unwrap(), [key("a")]);
@@ -203,7 +203,7 @@ async fn a_write_that_was_cut_off_harms_nobody() {
     assert!(!folder.path().join("new.tmp").exists());
 }
 
-/// A link in the place of the file that is written would lead a save elsewhere.
+/// A link in the place of the temporary file could lead a save elsewhere.
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn a_save_follows_no_link() {

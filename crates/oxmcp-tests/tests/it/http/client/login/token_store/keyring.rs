@@ -70,7 +70,7 @@ async fn a_sealed_text_opens_under_its_own_key_alone_and_only_whole() {
         fs::write(folder.file(), text).unwrap();
         assert_eq!(store.load(&key("a")).await.unwrap(), None);
     }
-    // The file of another user, who would be logged in as this one.
+    // This user's sealed text in the file of another user, who would be logged in as this user.
     fs::remove_file(folder.file()).unwrap();
     store.save(&key("b"), "{}".into()).await.unwrap();
     let other = fs::read_to_string(folder.file()).unwrap();

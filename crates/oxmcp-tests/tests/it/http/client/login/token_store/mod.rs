@@ -1,4 +1,4 @@
-//! Stores of credentials: those of the SDK, held against the contract and against what happens to files.
+//! Stores of credentials of the SDK, tested against the contract of stores and against damage to files.
 
 mod bound;
 mod contract;
@@ -19,7 +19,7 @@ use oxmcp::{auth::client::CredentialKey, http::FileTokenStore};
 
 use super::*;
 
-/// A folder for logins that is not there yet, and goes with the test.
+/// A folder for logins that does not exist yet, and that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = env::temp_dir().join(format!("oxmcp-logins-{}-{count}", process::id()));
-        // Of an earlier process of that id, which was killed.
+        // The folder of an earlier process with the same id, which was killed.
         let _ = fs::remove_dir_all(&path);
         Self(path)
     }
@@ -40,7 +40,7 @@ impl Folder {
         FileTokenStore::at(self.path())
     }
 
-    /// The one file of a login.
+    /// The only file of a login.
     fn file(&self) -> PathBuf {
         let entries = fs::read_dir(self.path()).unwrap();
         let paths = entries.map(|it| it.unwrap().path());

@@ -20,24 +20,24 @@ use tokio::{
 use super::*;
 use crate::{child, http::client::login::fake::TOKEN};
 
-/// What the child does.
+/// The environment variable with the task of the child.
 const ROLE: &str = "OXMCP_TEST_LOGINS";
 const FOLDER: &str = "OXMCP_TEST_LOGINS_FOLDER";
 const SERVER: &str = "OXMCP_TEST_LOGINS_SERVER";
-/// The header with the URL that a request is for.
+/// The header with the original URL of a request.
 const URL: &str = "x-url";
-/// How long the texts are that are written until the process is killed: long enough to be killed on the way.
+/// The length of the texts that are written until the process is killed, long enough for a kill in the middle of a write.
 const LONG: usize = 1 << 20;
-/// How many bytes of a file a process may write until the kernel ends it.
+/// The number of bytes of a file that a process may write until the kernel ends it.
 const CUT: u64 = 1 << 19;
 
-/// The way of a process to the two servers, which are in another one.
+/// The HTTP client of a process to the two servers, which run in another process.
 #[derive(Clone)]
 struct Remote {
-    /// Where that process listens.
+    /// The address of the process with the servers.
     address: String,
     client: Arc<DefaultClient>,
-    /// Whether the process is killed when it has got tokens.
+    /// Whether the process kills itself when it has received tokens.
     dies: bool,
 }
 
@@ -71,7 +71,7 @@ async fn serve(web: &Web) -> String {
     address
 }
 
-/// The processes: each says what it has done in a line, and goes on when it is given one.
+/// The child processes: each prints a line for each of its steps, and continues when it gets a line.
 #[tokio::test]
 #[ignore = "the process that the other tests start"]
 async fn child() {
@@ -132,7 +132,7 @@ fn start(role: &str, folder: &Folder, server: &str) -> Started {
 }
 
 impl Started {
-    /// Waits until the process says this; false if it ends before.
+    /// Waits until the process prints this line. Returns false if the process ends before.
     async fn says(&mut self, expected: &str) -> bool {
         while let Some(line) = self.lines.next_line().await.unwrap() {
             if line.ends_with(expected) {
@@ -171,7 +171,7 @@ async fn ten_processes_whose_tokens_end_together_refresh_once() {
     }
     let called = join_all(processes.iter_mut().map(|it| it.says("called"))).await;
     assert_eq!(called, [true; 10], "nobody is logged out");
-    // A refresh token that is used twice ends all: the server is strict.
+    // The strict server ends all tokens if a refresh token is used twice.
     assert_eq!(web.asked(), ["refresh_token"]);
     connect(&web, Login::non_interactive().store(folder.store()))
         .await
@@ -193,7 +193,7 @@ async fn a_process_that_is_killed_with_new_tokens_in_hand_costs_a_login() {
     process.go_on().await;
     assert!(!process.says("called").await);
     assert_eq!(web.asked(), ["refresh_token"]);
-    // The lock went with the process.
+    // The lock was released with the process.
     let error = connect(&web, Login::non_interactive().store(folder.store()))
         .await
         .unwrap_err();
