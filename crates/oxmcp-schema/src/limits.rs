@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 100;
 /// The maximum number of JSON values in a schema. A megabyte of schema has fewer.
 const MAX_VALUES: usize = 100_000;
 /// The maximum total length of the JSON Pointers of all objects and booleans in a schema, in bytes: each of these may
-/// be a schema, which keeps its path. A megabyte of schema has a few megabytes of them.
+/// be a schema, which keeps its path.
 const MAX_POINTERS: usize = 16 << 20;
 /// The maximum number of subschemas that one instance may be checked against, with all references followed. References
 /// to references double the work with each step, so a page of schema could keep a processor busy for years.

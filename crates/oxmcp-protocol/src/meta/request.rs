@@ -135,7 +135,8 @@ impl<'a> RequestParams<'a> {
         Ok(())
     }
 
-    /// The first member of this name. That suffices for the sender of the params, which writes each name once.
+    /// The first member of this name, for members that only one reader looks at; for others there is
+    /// [`only_member`](Self::only_member).
     #[must_use]
     pub fn first_member(&self, name: &str) -> Option<Text<'a>> {
         let mut members = self.raw.members();

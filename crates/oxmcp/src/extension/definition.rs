@@ -248,8 +248,9 @@ impl Extension {
 
     /// For servers: sets a hook that runs when the process shuts down, for work that goes on without a request. It is called by
     /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the endpoint that serves the server, and by
-    /// [`Server::run`](crate::Server::run) over standard input and output when its client has disconnected. It runs in a task
-    /// of its own, and is awaited for at most [`Limits::drain`](crate::Limits::drain), which is passed to it.
+    /// [`Server::run`](crate::Server::run) over standard input and output when its client has disconnected, unless the server has
+    /// other clients or an HTTP endpoint. It runs in a task of its own, and is awaited for at most
+    /// [`Limits::drain`](crate::Limits::drain), which is passed to it.
     ///
     /// ```
     /// use oxmcp::Extension;

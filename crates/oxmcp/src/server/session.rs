@@ -429,8 +429,8 @@ impl Server {
     /// Connects to a client and serves it until it disconnects. Requests that are in flight then may finish within
     /// [`Limits::drain`](crate::Limits::drain) and are answered with an error otherwise, and all answers are written within
     /// [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Over standard input and output the process is
-    /// expected to end then: tasks that still run are handed over to other nodes, and extensions [shut
-    /// down](crate::Extension::on_shutdown).
+    /// expected to end then, unless the server has other clients or an HTTP endpoint: tasks that still run are handed over to
+    /// other nodes, and extensions [shut down](crate::Extension::on_shutdown).
     ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and if the connection breaks.

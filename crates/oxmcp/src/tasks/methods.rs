@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result},
     extension::Extension,
     server::{Server, ToolResponse},
-    session::connection::RequestContext,
+    session::{connection::RequestContext, task::spawn},
 };
 
 /// The maximum number of ids in one subscription. A client with more tasks subscribes again.
@@ -209,7 +209,9 @@ impl TaskControl {
     /// If the future is dropped before it completes, the tasks are handed over nevertheless, as long as the runtime exists.
     pub async fn hand_over(&self) {
         let drain = self.server.features().limits.drain;
-        self.tasks.hand_over(drain).await;
+        let tasks = Arc::clone(&self.tasks);
+        let handing_over = spawn(async move { tasks.hand_over(drain).await });
+        let _ = handing_over.await;
     }
 
     async fn end(&self, id: &str, outcome: TaskOutcome) -> Result<bool> {

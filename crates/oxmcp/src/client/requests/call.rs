@@ -210,8 +210,8 @@ impl<M: Method> IntoFuture for Call<M> {
 impl Call<CallTool> {
     /// Makes the call, and reads the structured content of the result as `T`.
     ///
-    /// In a revision without structured content, the server gives the same content as text, which is read instead: as JSON,
-    /// or as it is for a type that can be read from a string.
+    /// If the result has no structured content, as in revisions without it, its text is read instead: as JSON, or as it is for a
+    /// type that can be read from a string.
     ///
     /// In revisions before 2026-07-28 structured content is an object, and servers wrap values of other types:
     /// `{"result": [1, 2]}`. A server of this SDK marks this in the `_meta` of the result

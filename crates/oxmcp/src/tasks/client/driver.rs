@@ -36,7 +36,8 @@ pub trait ClientTasks: Sized {
     /// - The [time-out](crate::Call::timeout) of the call expires when the task has not changed for that long. It is paused while
     ///   the task waits for an answer; [`max_total`](crate::Call::max_total) is not.
     /// - Dropping the call's future cancels the task, as the time-out and the cancellation token of the call do.
-    /// - Requests about the task that fail for transient reasons are retried, until the server no longer keeps the task.
+    /// - Requests about the task that fail for transient reasons are retried, until the server no longer keeps the task, or for 10
+    ///   minutes if the task has no time to live.
     ///
     /// ```
     /// use std::time::Duration;

@@ -11,7 +11,7 @@ use oxmcp::{
 use tokio::{
     runtime::Builder,
     sync::watch,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
@@ -185,6 +185,21 @@ async fn a_live_task_may_end_and_fails_at_the_last_moment() {
             assert!(message.contains("was shut down"), "{task}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_that_is_no_longer_awaited_goes_on() {
+    let (_open, gate) = watch::channel(false);
+    let tool = waiting("first", false, &gate).task_live();
+    let server = node(Arc::new(MemoryTaskStore::new()), tool);
+    let mut peer = Peer::of(&server).await;
+    let id = peer.begin("work").await;
+    sleep(Duration::from_secs(1)).await;
+    let control = server.tasks().unwrap();
+    let awaited = timeout(Duration::from_secs(1), control.hand_over()).await;
+    assert!(awaited.is_err(), "the task runs on");
+    sleep(Limits::default().drain).await;
+    assert_eq!(peer.get(&id).await["status"], "failed");
 }
 
 /// The end of the process that has left its work to others.

@@ -103,7 +103,7 @@ async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
             let answer = forged.ask(&endpoint).await;
             assert_eq!(answer["error"]["code"], -32602, "{who:?} {tool}: {answer}");
         }
-        // A change at any place of the state invalidates it.
+        // A change at any of these places of the state invalidates it.
         for place in [0, 3, 8, 40, sealed.len() / 2, sealed.len() - 1] {
             let mut bytes = sealed.clone().into_bytes();
             bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };

@@ -388,7 +388,8 @@ impl Login {
         self
     }
 
-    /// Sets the user that logs in, in a program that has several: they share nothing. Default: the empty name.
+    /// Sets the user that logs in, in a program that has several: they share the registered client, and neither tokens nor keys.
+    /// Default: the empty name.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
         self
