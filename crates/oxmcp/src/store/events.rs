@@ -367,13 +367,6 @@ impl EventBatch {
         self.text.slice(self.range(position))
     }
 
-    /// The data of each event, borrowed.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        let event = |position| self.text.get(self.range(position)).unwrap_or_default();
-        (0..self.len()).map(event)
-    }
-
     /// The range of an event in `text`.
     fn range(&self, position: usize) -> Range<usize> {
         let before = position.checked_sub(1).and_then(|it| self.ends.get(it));

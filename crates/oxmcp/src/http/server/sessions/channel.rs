@@ -31,6 +31,7 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
             taken: 0,
             is_split: false,
             sender: None,
+            watcher: None,
             receiver: None,
             is_closed: false,
             is_abandoned: false,
@@ -58,8 +59,10 @@ struct State<T> {
     taken: u64,
     /// Whether the first item is the rest of a split item.
     is_split: bool,
-    /// The waiting task of the sender, which waits for room or for the end of the receiver: there is no more than one.
+    /// The task of the sender that waits until items are taken: there is no more than one.
     sender: Option<Waker>,
+    /// The task of the sender that waits for the end of the receiver: there is no more than one.
+    watcher: Option<Waker>,
     /// The waiting task of the receiver.
     receiver: Option<Waker>,
     /// Whether the channel is closed, or the sender was dropped.
@@ -179,7 +182,7 @@ impl<T> Sender<T> {
             if state.is_abandoned {
                 return Poll::Ready(());
             }
-            store_waker(&mut state.sender, cx.waker());
+            store_waker(&mut state.watcher, cx.waker());
             Poll::Pending
         })
         .await;
@@ -277,7 +280,9 @@ impl<T> Drop for Receiver<T> {
         state.is_abandoned = true;
         state.was_emptied = state.items.is_empty();
         let items = std::mem::take(&mut state.items);
-        wake(state, |state| &mut state.sender);
+        let wakers = [state.sender.take(), state.watcher.take()];
+        drop(state);
+        wakers.into_iter().flatten().for_each(Waker::wake);
         drop(items);
     }
 }
@@ -305,7 +310,11 @@ pub(super) async fn finish(
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
+    use std::{
+        future::pending,
+        pin::pin,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     use futures_util::FutureExt;
     use tokio::{join, task::yield_now, time::timeout};
@@ -408,6 +417,29 @@ mod tests {
         assert!(!sent);
         sender.abandoned().await;
         assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_for_the_end_of_the_receiver_is_not_woken_for_each_item() {
+        let (sender, receiver) = channel(1);
+        assert!(sender.send(1).await);
+        let polls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&polls);
+        let waiting = tokio::spawn(async move {
+            let mut abandoned = pin!(sender.abandoned());
+            poll_fn(|cx| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                abandoned.as_mut().poll(cx)
+            })
+            .await;
+        });
+        yield_now().await;
+        assert_eq!(receiver.take(), Some(1));
+        yield_now().await;
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+        drop(receiver);
+        waiting.await.unwrap();
+        assert_eq!(polls.load(Ordering::Relaxed), 2);
     }
 
     const STALL: Duration = Duration::from_secs(30);

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    http::server::event_encoding::{EventWriter, parts},
+    http::server::event_encoding::{EventWriter, messages, parts},
     session::task::{Latch, spawn},
     store::{AnyEventStore, Claim, EventBatch, Lease, Replay, StreamWrite},
 };
@@ -204,7 +204,7 @@ impl StreamWriter {
             out.reserve(batch.len(), part.len());
             let mut indexes = Vec::new();
             if answers && !self.has_ended {
-                match self.append(&batch, ends).await {
+                match self.append(batch, ends).await {
                     Ok(appended) => indexes = appended,
                     Err(error) if error.is_refusal() => {}
                     Err(error) => {
@@ -214,12 +214,12 @@ impl StreamWriter {
                 }
             }
             let mut indexes = indexes.into_iter();
-            for message in batch.slices() {
+            for message in messages(part) {
                 let mut index = indexes.next();
                 if index.is_none() && answers && !self.has_ended {
                     // Messages that were refused as a batch are tried one by one: not all of them need to be refused.
                     let one = EventBatch::from_iter([message]);
-                    match self.append(&one, false).await {
+                    match self.append(one, false).await {
                         Ok(stored) => index = stored.first().copied(),
                         Err(error) => {
                             log_not_stored(&error);
@@ -244,7 +244,7 @@ impl StreamWriter {
     /// Stores an event with nothing but an index to resume from.
     pub(super) async fn write_empty(&mut self) -> Option<u64> {
         let empty = EventBatch::from_iter([b""]);
-        let appended = self.append(&empty, false).await;
+        let appended = self.append(empty, false).await;
         let indexes = appended.inspect_err(log_not_stored).ok()?;
         indexes.first().copied()
     }
@@ -276,20 +276,22 @@ impl StreamWriter {
 
     /// Appends events. Returns the indexes of those that were stored: none if another node has taken over, and events are not
     /// stored for it.
-    async fn append(&mut self, events: &EventBatch, ends: bool) -> Result<Vec<u64>> {
-        let write = || StreamWrite {
+    async fn append(&mut self, events: EventBatch, ends: bool) -> Result<Vec<u64>> {
+        let count = events.len();
+        let forwarded = self.forwards.then(|| events.clone());
+        let write = |events| StreamWrite {
             ends,
-            ..StreamWrite::new(events.clone())
+            ..StreamWrite::new(events)
         };
-        let mut appended = self.place.append(self.leased(write())).await?;
+        let mut appended = self.place.append(self.leased(write(events))).await?;
         if appended.is_none() {
             self.is_fenced = true;
-            if !self.forwards {
+            let Some(events) = forwarded else {
                 self.has_ended = true;
                 return Ok(Vec::new());
-            }
+            };
             self.lease = None;
-            appended = self.place.append(write()).await?;
+            appended = self.place.append(write(events)).await?;
         }
         let indexes = appended.unwrap_or_default();
         if let (Some(first), Some(last)) = (indexes.first(), indexes.last()) {
@@ -298,7 +300,7 @@ impl StreamWriter {
                 self.has_ended = true;
                 return Ok(Vec::new());
             }
-            self.has_ended |= ends && indexes.len() == events.len();
+            self.has_ended |= ends && indexes.len() == count;
             self.note_written(*last);
         }
         Ok(indexes)
