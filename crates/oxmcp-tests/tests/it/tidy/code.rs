@@ -66,6 +66,24 @@ fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
     none(&mentions(&others, &["io::stdout", "rustix::stdio"]));
 }
 
+/// A comment that begins with one of these words has a riddle for a subject, in place of a thing in the code.
+#[test]
+fn comments_name_their_subject() {
+    let riddles = ["What ", "Who ", "Whom ", "Whose "];
+    let mut found = Vec::new();
+    for source in library() {
+        for (number, line) in source.text.lines().enumerate() {
+            let comment = line.trim_start().trim_start_matches(['/', '!']);
+            let is_comment = comment.len() < line.trim_start().len();
+            let text = comment.trim_start();
+            if is_comment && riddles.iter().any(|word| text.starts_with(word)) {
+                found.push(format!("{}:{}: {text}", source.path, number + 1));
+            }
+        }
+    }
+    none(&found);
+}
+
 /// A runtime task is compiled for each type of future, unless the future is boxed.
 #[test]
 fn http_spawns_boxed_tasks() {
