@@ -340,7 +340,7 @@ impl Default for Bounds {
 struct SessionStreams {
     /// A number that distinguishes the session from others that hold as many bytes.
     number: u64,
-    streams: BTreeMap<Box<str>, Box<Stream>>,
+    streams: HashMap<Box<str>, Box<Stream>>,
     bytes: usize,
     /// The number of additions so far.
     count: u64,
