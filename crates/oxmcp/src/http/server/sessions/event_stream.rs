@@ -1,18 +1,10 @@
 //! Stream of events of a session, which are stored so that the stream can be resumed after its connection broke.
 
-use std::{
-    future::pending,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
-use tokio::{
-    select,
-    time::{Instant, Sleep, sleep},
-};
+use tokio::{select, time::sleep};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
@@ -216,11 +208,9 @@ impl EventStream {
     pub(super) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
         async move {
             let mut progress = Box::pin(self.open(first.take())).await;
-            let mut silence = pin!(sleep(KEEP_ALIVE));
             while progress == Progress::Sending {
-                let input = self.next(silence.as_mut()).await;
+                let input = self.next().await;
                 progress = Box::pin(self.handle(input)).await;
-                silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
             }
             match progress {
                 Progress::Sent => Box::pin(self.end()).await,
@@ -391,7 +381,7 @@ impl EventStream {
         }
     }
 
-    async fn next(&mut self, silence: Pin<&mut Sleep>) -> Input {
+    async fn next(&mut self) -> Input {
         let is_unmarked = self.is_unmarked();
         let reader = self.reader.as_ref();
         let (writer, standing) = (self.writer.as_ref(), self.standing.as_deref_mut());
@@ -403,7 +393,7 @@ impl EventStream {
             () = fenced(writer) => Input::Fenced,
             () = drained(reader), if is_unmarked => Input::AllTaken,
             () = changed(standing, writer, self.sent) => Input::Changed,
-            () = silence, if reader.is_some() => Input::Silence,
+            () = sleep(KEEP_ALIVE), if reader.is_some() => Input::Silence,
         }
     }
 
