@@ -35,9 +35,6 @@ impl<T: Display> Display for Logged<T> {
 /// Cuts a text that may come from a peer to this number of characters.
 pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
     let text = text.into();
-    if text.len() <= length {
-        return text;
-    }
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
         None => text,

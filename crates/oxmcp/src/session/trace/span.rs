@@ -99,11 +99,11 @@ pub(crate) fn inbound(
 ) -> InboundSpan {
     let subject = LazyCell::new(|| Subject::of(method, params));
     let make = || {
-        let method = &*cut(method, MAX_NAME);
+        let method = LazyCell::new(|| cut(method, MAX_NAME));
         request_span!(
             INBOUND,
             "server",
-            method,
+            &**method,
             subject,
             mcp.protocol.version = context.peer.revision.as_str(),
             jsonrpc.request.id = context
