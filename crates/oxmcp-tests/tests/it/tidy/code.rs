@@ -73,10 +73,11 @@ fn comments_name_their_subject() {
     let mut found = Vec::new();
     for source in library() {
         for (number, line) in source.text.lines().enumerate() {
-            let comment = line.trim_start().trim_start_matches(['/', '!']);
-            let is_comment = comment.len() < line.trim_start().len();
-            let text = comment.trim_start();
-            if is_comment && riddles.iter().any(|word| text.starts_with(word)) {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                continue;
+            };
+            let text = comment.trim_start_matches(['/', '!', ' ']);
+            if riddles.iter().any(|word| text.starts_with(word)) {
                 found.push(format!("{}:{}: {text}", source.path, number + 1));
             }
         }

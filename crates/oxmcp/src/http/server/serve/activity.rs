@@ -58,10 +58,12 @@ impl fmt::Display for Exceeded {
 
 /// The time at which a phase began. The clock is not read in the poll in which the phase begins: the deadline is computed once
 /// after that poll, and most phases over HTTP/1 have ended by then.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Since(Option<Instant>);
 
 impl Since {
+    const THIS_POLL: Self = Self(None);
+
     fn now() -> Self {
         Self(Some(Instant::now()))
     }
@@ -128,7 +130,7 @@ impl Activity {
     pub(super) fn note_read(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
-            state.head_since.get_or_insert_default();
+            state.head_since.get_or_insert(Since::THIS_POLL);
         }
     }
 
@@ -137,12 +139,12 @@ impl Activity {
     pub(super) fn note_write<T>(&self, written: &Poll<T>) {
         let mut state = self.0.lock();
         if written.is_pending() {
-            state.blocked_since.get_or_insert_default();
+            state.blocked_since.get_or_insert(Since::THIS_POLL);
             return;
         }
         state.blocked_since = None;
         if state.in_flight == 0 && !state.is_http2 {
-            state.idle_since = Since::default();
+            state.idle_since = Since::THIS_POLL;
         }
     }
 
@@ -225,7 +227,7 @@ impl Drop for RequestGuard {
         state.idle_since = if state.is_http2 {
             Since::now()
         } else {
-            Since::default()
+            Since::THIS_POLL
         };
     }
 }
