@@ -85,7 +85,7 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
 /// further keywords are added by [`#[schemars(..)]`](https://graham.cool/schemars/deriving/attributes/):
 ///
 /// ```
-/// /// What is to be counted.
+/// /// The words to count.
 /// #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
 /// struct Count {
 ///     /// the words to look for

@@ -279,7 +279,7 @@ impl Extension {
     ///
     /// let quota = Extension::new("com.example/quota").layer(middleware::from_fn(|request, next| next.run(request)));
     /// let log = middleware::from_fn(|request, next| next.run(request));
-    /// // What is refused by the quota is logged, too.
+    /// // Requests that the quota refuses are logged, too.
     /// let server = Server::new("s", "1.0.0").layer(log).extension(quota);
     /// # let _ = server;
     /// ```

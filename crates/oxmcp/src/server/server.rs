@@ -398,7 +398,7 @@ impl Server {
     ///     notes.contains(&title).then(|| format!("the note {title}"))
     /// }
     ///
-    /// // What is made by hand takes its handlers of the scope.
+    /// // A prompt without the attribute gets the state from the scope.
     /// async fn summary(notes: Arc<Notes>) -> String {
     ///     format!("Sum up: {}", notes.0.lock().expect("nobody panics").join(", "))
     /// }

@@ -307,7 +307,7 @@ fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>
 /// let keys = StoreKeys::new([StateKey::random()?]);
 /// let sealed = keys.seal(&[b"task", b"17"], b"{}")?;
 /// assert_eq!(keys.open(&[b"task", b"17"], &sealed)?, b"{}");
-/// // What was moved to another place does not open there.
+/// // A sealed text does not open in another place.
 /// assert!(keys.open(&[b"task", b"18"], &sealed).is_err());
 /// # Ok::<(), oxmcp::Error>(())
 /// ```

@@ -23,10 +23,10 @@ use crate::{
 /// ```
 /// use oxmcp::{Completer, Completing};
 ///
-/// // Of a list, the client gets what begins with what was typed.
+/// // From a list, the client gets the values that begin with the typed text.
 /// let colours = Completer::new(["red", "green", "blue"]);
 ///
-/// // What a function returns is taken as it is.
+/// // The values that a function returns are not filtered.
 /// let files = Completer::new(|completing: Completing| async move {
 ///     vec![format!("{}.txt", completing.value)]
 /// });

@@ -30,10 +30,10 @@ use crate::{
 /// ```
 /// use oxmcp::{RequestContext, Resource};
 ///
-/// // What never changes.
+/// // A text that never changes.
 /// let licence = Resource::text("docs://licence", "licence", "Do what you like.");
 ///
-/// // What is read anew each time.
+/// // A file that is read anew each time.
 /// async fn log(_cx: RequestContext) -> std::io::Result<String> {
 ///     std::fs::read_to_string("/var/log/app.log")
 /// }
