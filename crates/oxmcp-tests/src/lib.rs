@@ -24,3 +24,38 @@ mod many_nodes {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tasks.md")]
 mod tasks {}
+
+/// The code in the guide asking.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/asking.md")]
+mod asking {}
+
+/// The code in the guide clients.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/clients.md")]
+mod clients {}
+
+/// The code in the guide comparison.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/comparison.md")]
+mod comparison {}
+
+/// The code in the guide for-coding-agents.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/for-coding-agents.md")]
+mod for_coding_agents {}
+
+/// The code in the guide getting-started.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/getting-started.md")]
+mod getting_started {}
+
+/// The code in the guide servers.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/servers.md")]
+mod servers {}
+
+/// The code in the guide testing.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/testing.md")]
+mod testing {}

@@ -152,6 +152,9 @@ mod error;
     )
 )]
 pub mod extension;
+// Only documentation. `oxmcp-tests` compiles and runs the code in it.
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 mod limits;

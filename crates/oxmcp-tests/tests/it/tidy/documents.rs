@@ -143,6 +143,50 @@ fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
     assert!((20..40).contains(&lines), "it has {lines} lines");
 }
 
+/// The guides that the documentation includes are the files that there are, and links between them lead to one of them.
+#[test]
+fn guides_are_included_and_linked() {
+    const PAGE: &str = "https://docs.rs/oxmcp/latest/oxmcp/guide/";
+    let included = read("crates/oxmcp/src/guide.rs").text;
+    let tested = read("crates/oxmcp-tests/src/lib.rs").text;
+    let mut wrong = Vec::new();
+    let mut guides = Vec::new();
+    for source in files() {
+        if let Some(guide) = source.path.strip_prefix("crates/oxmcp/guide/") {
+            if !included.contains(&format!("../guide/{guide}")) {
+                wrong.push(format!(
+                    "crates/oxmcp/src/guide.rs does not include {guide}"
+                ));
+            }
+            if !tested.contains(&format!("oxmcp/guide/{guide}")) {
+                wrong.push(format!(
+                    "crates/oxmcp-tests/src/lib.rs does not test {guide}"
+                ));
+            }
+            guides.push(guide.trim_end_matches(".md").replace('-', "_"));
+        }
+    }
+    for source in files().iter().filter(|it| it.path.ends_with(".md")) {
+        for rest in source.text.split(PAGE).skip(1) {
+            let name = rest.split('/').next().unwrap_or_default();
+            if !guides.iter().any(|guide| guide == name) {
+                wrong.push(format!("{}: there is no guide {name}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+/// Coding agents find the guide for them as a skill, which is the same text with a header.
+#[test]
+fn the_skill_is_the_guide_for_coding_agents() {
+    let skill = read("skills/oxmcp/SKILL.md").text;
+    let guide = read("crates/oxmcp/guide/for-coding-agents.md").text;
+    let (header, body) = skill.split_at(skill.len().saturating_sub(guide.len()));
+    assert_eq!(body, guide);
+    assert!(header.starts_with("---\nname: oxmcp\ndescription: ") && header.ends_with("\n---\n\n"));
+}
+
 /// One file per page of the specification, each with a link to its page.
 #[test]
 fn pages_of_the_protocol_name_their_page() {
