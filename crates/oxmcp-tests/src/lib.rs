@@ -5,30 +5,15 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
-/// The code in MIGRATING.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../../MIGRATING.md")]
-mod migrating {}
-
-/// The code in docs/authorization.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/authorization.md")]
-mod authorization {}
-
-/// The code in docs/many-nodes.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/many-nodes.md")]
-mod many_nodes {}
-
-/// The code in docs/tasks.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/tasks.md")]
-mod tasks {}
-
 /// The code in the guide asking.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/asking.md")]
 mod asking {}
+
+/// The code in the guide authorization.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/authorization.md")]
+mod authorization {}
 
 /// The code in the guide clients.
 #[cfg(doctest)]
@@ -40,6 +25,11 @@ mod clients {}
 #[doc = include_str!("../../oxmcp/guide/comparison.md")]
 mod comparison {}
 
+/// The code in the guide deployment.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/deployment.md")]
+mod deployment {}
+
 /// The code in the guide for-coding-agents.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/for-coding-agents.md")]
@@ -50,10 +40,25 @@ mod for_coding_agents {}
 #[doc = include_str!("../../oxmcp/guide/getting-started.md")]
 mod getting_started {}
 
+/// The code in the guide many-nodes.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/many-nodes.md")]
+mod many_nodes {}
+
+/// The code in the guide migrating.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/migrating.md")]
+mod migrating {}
+
 /// The code in the guide servers.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/servers.md")]
 mod servers {}
+
+/// The code in the guide tasks.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/tasks.md")]
+mod tasks {}
 
 /// The code in the guide testing.
 #[cfg(doctest)]

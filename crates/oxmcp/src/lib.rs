@@ -154,6 +154,7 @@ mod error;
 pub mod extension;
 // Only documentation. `oxmcp-tests` compiles and runs the code in it.
 #[cfg(all(doc, not(doctest)))]
+#[path = "../guide/mod.rs"]
 pub mod guide;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;

@@ -147,7 +147,7 @@ fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
 #[test]
 fn guides_are_included_and_linked() {
     const PAGE: &str = "https://docs.rs/oxmcp/latest/oxmcp/guide/";
-    let included = read("crates/oxmcp/src/guide.rs").text;
+    let included = read("crates/oxmcp/guide/mod.rs").text;
     let tested = read("crates/oxmcp-tests/src/lib.rs").text;
     let mut wrong = Vec::new();
     let mut guides = Vec::new();
