@@ -67,6 +67,9 @@ pub struct TaskRecord {
     /// The data that the handler needs to run again in another process. `None` if it must not run again, and once the task is over.
     #[serde(default)]
     pub replay: Option<Box<TaskReplay>>,
+    /// Whether another party does the work: the task does not depend on the process that began it.
+    #[serde(default)]
+    pub is_delegated: bool,
 }
 
 /// The format of records. It changes when a reader of the previous format would misread a record.
@@ -124,6 +127,7 @@ impl TaskRecord {
             has_tool_failed: false,
             refusals: BTreeMap::new(),
             replay: None,
+            is_delegated: false,
         }
     }
 
@@ -232,10 +236,14 @@ impl TaskRecord {
         }
     }
 
-    /// Leaves the work to others: the handler is never run again, even if its process ends.
+    /// Leaves the work to another party: the handler is never run again, even if its process ends.
     pub(super) fn leave(&mut self) -> bool {
+        if self.is_over() {
+            return false;
+        }
         self.replay = None;
-        !self.is_over()
+        self.is_delegated = true;
+        true
     }
 
     /// Sets the status message.
@@ -297,10 +305,12 @@ impl TaskRecord {
         }
     }
 
-    /// Extends the TTL while the task works. A task that waits for its client is not kept longer.
+    /// Extends the TTL while the task works. A task that waits for its client is not kept longer, and neither is one whose work
+    /// another party does: whether that party still works is unknown.
     pub(super) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
         let longer = self.ttl_ms.saturating_add(by_ms).min(at_most_ms);
-        let changes = self.status == TaskStatus::Working && longer > self.ttl_ms;
+        let is_running = self.status == TaskStatus::Working && !self.is_delegated;
+        let changes = is_running && longer > self.ttl_ms;
         if changes {
             self.ttl_ms = longer;
         }
@@ -385,7 +395,8 @@ mod tests {
         assert_eq!(task.status, TaskStatus::Working);
         assert!(task.withdraw(&first));
         assert_eq!(task.ask(json("1")).unwrap(), "q3");
-        for _ in 1..MAX_QUESTIONS {
+        // The number is written out: it is what a store and a client have to hold.
+        for _ in 1..32 {
             task.ask(json("1")).unwrap();
         }
         assert_eq!(task.ask(json("1")), None);
@@ -428,5 +439,15 @@ mod tests {
         assert!(!task.extend(10, 25));
         task.ask(json("1"));
         assert!(!task.extend(10, 99));
+    }
+
+    #[test]
+    fn a_delegated_task_is_not_kept_longer() {
+        let mut task = task();
+        task.ttl_ms = 10;
+        assert!(task.leave() && task.is_delegated);
+        assert!(!task.extend(10, 99));
+        task.cancel();
+        assert!(!task.leave());
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 #[cfg(feature = "http-server")]
 use super::super::store::AnyTaskStore;
 use super::super::{
-    engine::{Local, Tasks},
+    engine::{Local, MAX_TTL, Tasks},
     record::TaskRecord,
     running::resume,
     wire::ID,
@@ -115,12 +115,17 @@ async fn round(tasks: &Arc<Tasks>, server: &Server) -> Result<usize> {
     Ok(orphans.len())
 }
 
-/// Takes an orphan over, or ends it. If several processes find it, one of them claims it; if that one dies as well, the task is an
+/// Takes an orphan over, or ends it, unless another party does its work. If several processes find it, one of them claims it; if that one dies as well, the task is an
 /// orphan again.
 async fn take_over(tasks: &Arc<Tasks>, server: &Server, id: &str) -> Result<()> {
     let Some(epoch) = tasks.claim(id).await? else {
         return Ok(());
     };
+    if tasks.load(id).await?.is_some_and(|it| it.task.is_delegated) {
+        // The lease expired early, for example because a store in a file ends all leases when it is opened. The new lease only
+        // keeps the task from being found again.
+        return tasks.renew(id, epoch, MAX_TTL).await.map(drop);
+    }
     let taken = tasks.change_leased(server, id, epoch, TaskRecord::take_over);
     match taken.await? {
         Some(task) if !task.is_over() => resume(tasks, server, &task, epoch).await,

@@ -11,7 +11,8 @@ use std::{
 
 use oxmcp::{
     Error,
-    tasks::{StoredTask, TaskRecord, TaskStore},
+    protocol::CallToolResult,
+    tasks::{ServerTasks, StoredTask, TaskContext, TaskRecord, TaskStore},
 };
 use rustix::{
     fs::{FlockOperation, flock},
@@ -270,4 +271,66 @@ fn whatever_point_a_process_is_killed_at_nothing_is_done_twice() {
         assert_eq!(ledger, effects, "{point}");
         fs::remove_dir_all(&folder).unwrap();
     }
+}
+
+/// The variable with the role of the child that leaves its task to another party.
+const LEAVING: &str = "OXMCP_TEST_LEAVING";
+
+/// The first process leaves its task to another party and is killed; the second completes the task.
+#[tokio::test(start_paused = true)]
+#[ignore = "the process that the other tests start"]
+async fn leaving_child() {
+    let Some(role) = child::role(LEAVING) else {
+        return;
+    };
+    let tool = Tool::new("work", "Work", |cx: RequestContext| async move {
+        cx.leave_task().await.unwrap();
+        kill_process(getpid(), Signal::KILL).unwrap();
+    });
+    let store = FileStore::of(PathBuf::from(env::var(FOLDER).unwrap()));
+    let known = store.ids().pop();
+    let server = node(store, tool.task(TaskPolicy::Required));
+    let mut peer = Peer::of(&server).await;
+    if role == "first" {
+        peer.begin("work").await;
+        std::future::pending::<()>().await;
+    }
+    let id = known.unwrap();
+    // The search for orphans looks at the task many times.
+    for _ in 0..30 {
+        peer.get(&id).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    println!("\nfound: {}", peer.get(&id).await);
+    let result = CallToolResult::text("by somebody else");
+    let control = server.tasks().unwrap();
+    assert!(control.complete(&id, result).await.unwrap());
+    println!("\nended: {}", peer.get(&id).await);
+}
+
+#[test]
+fn a_task_left_to_a_worker_outlives_a_kill() {
+    let folder = env::temp_dir().join(format!("oxmcp-leaving-{}", process::id()));
+    fs::create_dir(&folder).unwrap();
+    let run = |role: &str| {
+        let name = "extension::tasks::takeover_of_processes::leaving_child";
+        let mut command = child::command(name, LEAVING, role);
+        command.env(FOLDER, &folder).output().unwrap()
+    };
+    let first = run("first");
+    assert_eq!(
+        first.status.signal(),
+        Some(Signal::KILL.as_raw()),
+        "{first:?}"
+    );
+    let second = run("second");
+    fs::remove_dir_all(&folder).unwrap();
+    let told = String::from_utf8(second.stdout).unwrap();
+    let status_after = |word: &str| {
+        let line = told.lines().find_map(|line| line.strip_prefix(word));
+        let task: Value = serde_json::from_str(line.expect(&told)).unwrap();
+        task["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status_after("found: "), "working");
+    assert_eq!(status_after("ended: "), "completed");
 }
