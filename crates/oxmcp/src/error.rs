@@ -1,6 +1,7 @@
-//! The error type of the crate. Copies of errors and the errors of HTTP are in `error/`.
+//! The error type of the crate. Copies of errors, the words for undecodable JSON, and the errors of HTTP are in `error/`.
 
 mod copy;
+mod decode;
 mod http;
 
 use std::{borrow::Cow, error::Error as StdError, fmt, io};
@@ -15,6 +16,8 @@ use serde_json::{
     json,
     value::{RawValue, to_raw_value},
 };
+
+pub(crate) use self::decode::plain_decode_error;
 
 /// The result of an operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,6 +16,7 @@ use crate::extension::handlers::Republished;
 use crate::session::task::BoxFuture;
 use crate::{
     debug::opaque_debug,
+    error::Result,
     extension::{
         functions::{IntoMethodResult, MethodArguments},
         handlers::{
@@ -490,9 +491,32 @@ impl Extension {
     /// ```
     #[must_use]
     pub fn listen_key_with(
-        mut self,
+        self,
         key: impl Into<String>,
         grant: impl Fn(&RequestContext, Value) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.try_listen_key_with(key, move |cx, asked| Ok(grant(cx, asked)))
+    }
+
+    /// Adds a key for subscription filters, as [`listen_key_with`](Self::listen_key_with) does. If the function returns an error,
+    /// it answers the whole request: this is for values that are not of the expected form.
+    ///
+    /// ```
+    /// use oxmcp::{Error, Extension};
+    ///
+    /// let rooms = Extension::new("com.example/rooms").try_listen_key_with("com.example/rooms", |_cx, asked| {
+    ///     match asked.is_array() {
+    ///         true => Ok(Some(asked)),
+    ///         false => Err(Error::invalid_params("com.example/rooms: expected an array of names")),
+    ///     }
+    /// });
+    /// # let _ = rooms;
+    /// ```
+    #[must_use]
+    pub fn try_listen_key_with(
+        mut self,
+        key: impl Into<String>,
+        grant: impl Fn(&RequestContext, Value) -> Result<Option<Value>> + Send + Sync + 'static,
     ) -> Self {
         self.listen_keys.push(FilterKey {
             key: key.into(),

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     extension::handlers::{ServedMethod, encode, must_be_object, unfit},
     session::{
         connection::RequestContext,
@@ -143,8 +143,8 @@ impl ServedMethod {
         let handler = move |context: RequestContext, params: Text<'_>| {
             let params = own_params(name, params)?;
             check(name, schema.as_ref(), &params)?;
-            let arguments =
-                Arguments::read(context.clone(), &params).map_err(|error| unfit(name, &error))?;
+            let arguments = Arguments::read(context.clone(), &params)
+                .map_err(|error| unfit(name, &plain_decode_error(&error)))?;
             let running = handler.call(arguments).run();
             let future: BoxFuture<Result<Body>> = Box::pin(async move {
                 let value = running.await.into_method_result()?;

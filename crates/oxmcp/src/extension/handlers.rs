@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     logged::Logged,
     session::{
         connection::RequestContext,
@@ -98,7 +98,7 @@ type NotificationHandler =
     Arc<dyn Fn(RequestContext, Text<'_>) -> Option<BoxFuture<()>> + Send + Sync>;
 
 /// A function that returns the part of a filter's value that is granted to the caller.
-pub(super) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Option<Value> + Send + Sync>;
+pub(super) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Result<Option<Value>> + Send + Sync>;
 
 /// The name of a method or notification, and the revisions that have it.
 #[derive(Clone)]
@@ -139,7 +139,7 @@ impl ServedMethod {
         let handler = move |context: RequestContext, params: Text<'_>| {
             must_be_object(M::NAME, params)?;
             let arguments = Arguments::read(context.clone(), params.get())
-                .map_err(|error| unfit(M::NAME, &error))?;
+                .map_err(|error| unfit(M::NAME, &plain_decode_error(&error)))?;
             let running = handler.call(arguments).run();
             let future: BoxFuture<Result<Body>> = Box::pin(async move {
                 let answer = running.await.into_answer()?;

@@ -173,7 +173,7 @@ impl Extensions {
     /// The granted keys of a subscription filter. Unknown keys are left out.
     ///
     /// # Errors
-    /// If the client should have declared the extension and has not.
+    /// If the client should have declared the extension and has not, and if the extension refuses the value of a key.
     pub(crate) fn granted(&self, cx: &RequestContext, asked: JsonObject) -> Result<JsonObject> {
         let mut granted = JsonObject::new();
         for (key, value) in asked {
@@ -185,7 +185,7 @@ impl Extensions {
             }
             self.check_met(extension)?;
             extension.check(cx)?;
-            if let Some(value) = (row.grant)(cx, value) {
+            if let Some(value) = (row.grant)(cx, value)? {
                 granted.insert(key, value);
             }
         }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::wire::ID;
 use super::{
     memory::MemoryTaskStore,
-    record::TaskRecord,
+    record::{TaskOutcome, TaskRecord},
     scopes,
     store::{AnyTaskStore, StoredTask, TaskStore},
     takeover::{MAX_BYTES, TaskReplay},
@@ -59,6 +59,8 @@ pub(super) struct Begun {
     pub(super) replay: Option<TaskReplay>,
     /// The status message of the handler's latest progress.
     pub(super) message: Option<String>,
+    /// The outcome of a call that has ended already.
+    pub(super) outcome: Option<TaskOutcome>,
 }
 
 /// The state of this process for the tasks of one server.
@@ -217,6 +219,9 @@ impl Tasks {
         task.poll_interval_ms = in_ms(self.poll_interval);
         let replay = begun.replay.filter(|it| it.bytes() <= MAX_BYTES);
         task.replay = replay.map(Box::new);
+        if let Some(outcome) = begun.outcome {
+            task.finish(outcome);
+        }
         self.store().create(task.clone()).await?;
         Ok(task)
     }

@@ -43,7 +43,7 @@ impl Tasks {
             .header::<GetTask>("taskId", "Mcp-Name")
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name")
-            .listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
+            .try_listen_key_with(LISTEN_KEY, |cx, asked| grant(cx, &asked))
             .state(Arc::clone(&shared))
             .on_serve(look_for_orphans);
         let ending = Arc::clone(&shared);
@@ -71,12 +71,26 @@ impl Tasks {
 }
 
 /// The ids of a subscription that belong to the caller.
-fn grant(cx: &RequestContext, asked: &Value) -> Option<Value> {
+///
+/// # Errors
+/// If the value is not a list: a client that got no notifications would not learn why.
+fn grant(cx: &RequestContext, asked: &Value) -> Result<Option<Value>> {
     // This begins the search for orphans, so that clients that only subscribe are notified of them, too.
-    Tasks::of(cx).ok()?;
-    let ids = asked.as_array()?.iter().filter_map(Value::as_str);
-    let own = own_ids(cx, ids).take(MAX_LISTENED);
-    Some(own.collect())
+    Tasks::of(cx)?;
+    let found = match asked {
+        Value::Array(ids) => {
+            let ids = ids.iter().filter_map(Value::as_str);
+            let own = own_ids(cx, ids).take(MAX_LISTENED);
+            return Ok(Some(own.collect()));
+        }
+        Value::Null => return Ok(None),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(_) => "a string".to_owned(),
+        simple => format!("`{simple}`"),
+    };
+    Err(Error::invalid_params(format!(
+        "invalid `{LISTEN_KEY}`: found {found}; expected an array of task IDs"
+    )))
 }
 
 async fn get(cx: RequestContext, params: TaskParams) -> Result<TaskState> {

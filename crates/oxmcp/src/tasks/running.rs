@@ -75,8 +75,8 @@ struct Inner {
     step_ended: Notify,
     /// Whether the handler was detached, for a handler that runs again.
     is_begun: AtomicBool,
-    /// Whether the work was left to others.
-    is_left: AtomicBool,
+    /// Whether another party does the work.
+    is_delegated: AtomicBool,
     /// Whether the task is being handed over: its open questions stay.
     is_handed_over: AtomicBool,
 }
@@ -93,7 +93,7 @@ impl RunningTask {
         let left = tasks.change_quietly(id, inner.epoch, TaskRecord::leave);
         left.await?.ok_or_else(over)?;
         *inner.run.lock() = None;
-        inner.is_left.store(true, Ordering::Relaxed);
+        inner.is_delegated.store(true, Ordering::Relaxed);
         match tasks.renew(id, inner.epoch, MAX_TTL).await? {
             true => Ok(()),
             false => Err(over()),
@@ -113,30 +113,84 @@ impl RunningTask {
     }
 }
 
-/// Makes a task of a call that continues, and returns the answer to the call.
+/// A task that was created for a call, whose handler is not detached yet.
+pub(super) struct NewTask {
+    inner: Arc<Inner>,
+    task: TaskRecord,
+}
+
+impl NewTask {
+    /// Creates a task for a call that is to continue.
+    ///
+    /// # Errors
+    /// If the store has no room for it, or fails. The call can still be run to its end.
+    pub(super) async fn create(
+        tasks: &Arc<Tasks>,
+        cx: &RequestContext,
+        tool: &str,
+        call: &mut DetachableCall,
+    ) -> Result<Self> {
+        let asked = cx.parts().task.get();
+        let replay = call.to_stored()?;
+        let replay = replay.map(|stored| TaskReplay::new(stored, known(cx)));
+        let begun = Begun {
+            ttl_ms: asked.and_then(|it| it.ttl),
+            replay,
+            message: call.progress().as_ref().map(message),
+            outcome: None,
+        };
+        let task = tasks.create(cx, tool, begun).await?;
+        let epoch = tasks.claim(&task.id).await?;
+        let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
+        let run = task.replay.as_ref().map(|it| it.first_run());
+        let session = asked.map(|_| TaskSession::of(cx));
+        let inner = Inner::new(tasks, cx.server()?, &task, (epoch, run, session));
+        Ok(Self { inner, task })
+    }
+
+    /// Lets the handler continue as the task, and returns the answer to the call.
+    pub(super) async fn begin(
+        self,
+        cx: &RequestContext,
+        call: DetachableCall,
+    ) -> Result<ToolResponse> {
+        let Self { inner, task } = self;
+        RunningTask(Arc::clone(&inner)).detach(call)?;
+        inner.note_late(known(cx)).await;
+        answer(cx, &task)
+    }
+}
+
+/// Makes a task of a call whose handler has not begun, and returns the answer to the call.
 pub(super) async fn start(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
     tool: &str,
-    call: DetachableCall,
+    mut call: DetachableCall,
 ) -> Result<ToolResponse> {
-    let asked = cx.parts().task.get();
-    let replay = call.to_stored()?;
-    let replay = replay.map(|stored| TaskReplay::new(stored, known(cx)));
-    let begun = Begun {
-        ttl_ms: asked.and_then(|it| it.ttl),
-        replay,
-        message: call.progress().as_ref().map(message),
-    };
-    let task = tasks.create(cx, tool, begun).await?;
-    let epoch = tasks.claim(&task.id).await?;
-    let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
-    let run = task.replay.as_ref().map(|it| it.first_run());
-    let session = asked.map(|_| TaskSession::of(cx));
-    let inner = Inner::new(tasks, cx.server()?, &task, (epoch, run, session));
-    RunningTask(Arc::clone(&inner)).detach(call)?;
-    inner.note_late(known(cx)).await;
-    answer(cx, &task)
+    let task = NewTask::create(tasks, cx, tool, &mut call).await?;
+    task.begin(cx, call).await
+}
+
+/// Makes a task of a call whose handler has begun, and returns the answer to the call. If no task can be created, the call
+/// continues without one, because ending it would leave its work half done.
+pub(super) async fn continue_as_task(
+    tasks: &Arc<Tasks>,
+    cx: &RequestContext,
+    tool: &str,
+    mut call: DetachableCall,
+) -> Result<ToolResponse> {
+    match NewTask::create(tasks, cx, tool, &mut call).await {
+        Ok(task) => task.begin(cx, call).await,
+        Err(error) => {
+            warn_without_task(tool, &error);
+            call.run().await
+        }
+    }
+}
+
+fn warn_without_task(tool: &str, error: &Error) {
+    tracing::warn!(tool, error = %Logged(error), "could not create a task; the call continues without one");
 }
 
 /// Continues a task of another process, by running its handler from the top.
@@ -188,7 +242,7 @@ pub(super) async fn go_on(
     answer(cx, &found.task)
 }
 
-/// Makes a task of a call that has ended, and returns the answer to the call.
+/// Makes a task of a call that has ended, and returns the answer to the call. If no task can be created, the answer is the result.
 pub(super) async fn keep(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
@@ -196,11 +250,20 @@ pub(super) async fn keep(
     done: Result<ToolResponse>,
 ) -> Result<ToolResponse> {
     let outcome = outcome(done, cx.revision());
-    let task = tasks.create(cx, tool, Begun::default()).await?;
-    let server = cx.server()?;
-    let ended = tasks.change(&server, &task.id, |task| task.finish(outcome.clone()));
-    let ended = ended.await?;
-    answer(cx, &ended.unwrap_or(task))
+    let begun = Begun {
+        outcome: Some(outcome.clone()),
+        ..Begun::default()
+    };
+    match tasks.create(cx, tool, begun).await {
+        Ok(task) => answer(cx, &task),
+        Err(error) => {
+            warn_without_task(tool, &error);
+            match outcome {
+                TaskOutcome::Result(result) => Ok(ToolResponse::of_json(&result)),
+                TaskOutcome::Error(error) => Err(error.into()),
+            }
+        }
+    }
 }
 
 fn answer(cx: &RequestContext, task: &TaskRecord) -> Result<ToolResponse> {
@@ -239,7 +302,7 @@ impl Inner {
             run: Mutex::new(run),
             step_ended: Notify::new(),
             is_begun: AtomicBool::new(false),
-            is_left: AtomicBool::new(false),
+            is_delegated: AtomicBool::new(false),
             is_handed_over: AtomicBool::new(false),
         })
     }
@@ -314,13 +377,13 @@ impl Inner {
         let local = &self.tasks.local;
         local.closing.cancelled().await;
         let may_run_again = self.run.lock().is_some();
-        if self.is_left.load(Ordering::Relaxed) || may_run_again {
+        if self.is_delegated.load(Ordering::Relaxed) || may_run_again {
             self.until_between_steps().await;
             self.is_handed_over.store(true, Ordering::Relaxed);
             return;
         }
         local.cut.cancelled().await;
-        if self.is_left.load(Ordering::Relaxed) {
+        if self.is_delegated.load(Ordering::Relaxed) {
             return;
         }
         self.logged(self.fail(&Error::internal(SHUT_DOWN)).await);
@@ -343,7 +406,7 @@ impl Inner {
 
     /// Gives the lease up, so that another process takes the task over at once.
     async fn hand_over(&self) -> Result<()> {
-        if self.is_left.load(Ordering::Relaxed) {
+        if self.is_delegated.load(Ordering::Relaxed) {
             return Ok(());
         }
         let (tasks, id) = (&self.tasks, &self.id);
@@ -384,8 +447,8 @@ impl Inner {
     async fn keep_lease(self: Arc<Self>) {
         loop {
             sleep(LEASE / 3).await;
-            let is_left = self.is_left.load(Ordering::Relaxed);
-            let lease = if is_left { MAX_TTL } else { LEASE };
+            let is_delegated = self.is_delegated.load(Ordering::Relaxed);
+            let lease = if is_delegated { MAX_TTL } else { LEASE };
             let renewed = self.tasks.renew(&self.id, self.epoch, lease);
             let renewed = timeout(LEASE / 3, renewed).await;
             // If the store does not answer, it is asked again: it knows whether the lease is valid.

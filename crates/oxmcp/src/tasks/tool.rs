@@ -9,7 +9,7 @@ use super::{
     engine::Tasks,
     legacy::has_tasks,
     policy::TaskPolicy,
-    running::{RunningTask, go_on, keep, start},
+    running::{RunningTask, continue_as_task, go_on, keep, start},
     wire::ID,
 };
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
 /// Task settings of a tool.
 pub trait TaskTool {
     /// Sets when a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
+    ///
+    /// A call whose arguments are not valid is answered at once, and does not become a task.
     ///
     /// The handler does not change. Once its call is a task, its progress becomes the status message, beginning with the latest
     /// report from before there was a task; its questions are asked by the task; of the client's messages only `tasks/cancel`
@@ -123,6 +125,10 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
         return go_on(&work, &cx, call.detachable()).await;
     }
     if cx.parts().task.get().is_some() {
+        if let Some(refused) = call.refuse_arguments() {
+            // The client expects a task, so only an error shows that there is none.
+            return Err(refused_arguments(&refused?));
+        }
         let tool = call.tool().to_owned();
         return start(&Tasks::of(&cx)?, &cx, &tool, call.detachable()).await;
     }
@@ -135,6 +141,11 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     } else if declared.is_err() || !cx.revision().is_modern() {
         // A session of an older revision may declare the extension, but does not have it.
         return call.run().await;
+    }
+    if matches!(policy, TaskPolicy::Required | TaskPolicy::Always)
+        && let Some(refused) = call.refuse_arguments()
+    {
+        return refused;
     }
     let tasks = Tasks::of(&cx)?;
     let tool = call.tool().to_owned();
@@ -168,7 +179,16 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     if call.has_asked() {
         return call.run().await;
     }
-    start(&tasks, &cx, &tool, call).await
+    if policy == TaskPolicy::Required {
+        return start(&tasks, &cx, &tool, call).await;
+    }
+    continue_as_task(&tasks, &cx, &tool, call).await
+}
+
+/// The error for a call that asks for a task, and whose arguments are not valid.
+fn refused_arguments(response: &ToolResponse) -> Error {
+    let texts = response.result().map(|it| it.to_text());
+    Error::invalid_params(texts.unwrap_or_default())
 }
 
 /// The error for a call that can only be a task: of a client that has not asked for one, or of a revision that has none.

@@ -4,7 +4,7 @@ use oxmcp_protocol::internal::{HasMeta, Project, RequestParams, encode_result, i
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     server::{
         dispatch::ServerRole,
         features::{Features, Registered},
@@ -95,5 +95,6 @@ impl Call<'_> {
 
 /// The error of a caller whose params do not fit the method.
 pub(super) fn misfit(method: &str, error: &serde_json::Error) -> Error {
-    Error::invalid_params(format!("the params of {method} do not fit: {error}"))
+    let why = plain_decode_error(error);
+    Error::invalid_params(format!("the params of {method} do not fit: {why}"))
 }

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 
 use super::{
     IntoToolResult, ToolArguments, ToolError,
-    handler::{ErasedHandler, erase, erase_dynamic},
+    handler::{
+        ArgumentsCheck, ErasedHandler, check_arguments, check_dynamic, erase, erase_dynamic,
+    },
     layer::{ErasedLayer, ToolCall, ToolResponse, erase_layer},
 };
 use crate::{
@@ -68,6 +70,7 @@ pub struct Tool {
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
     pub(super) handler: ErasedHandler,
+    pub(super) check: ArgumentsCheck,
     pub(super) validated: bool,
     /// Whether every call runs on a task of its own from the start.
     pub(super) spawned: bool,
@@ -120,7 +123,7 @@ impl Tool {
             name.into(),
             description.into(),
             Ok((Arguments::input_schema(), output)),
-            erase(handler),
+            (erase(handler), check_arguments::<Arguments>),
             AskMode::of(Arguments::TAKES_CONTEXT, is_reply),
         )
     }
@@ -160,7 +163,7 @@ impl Tool {
                 .into_schema()
                 .map(|input| (input, None))
                 .map_err(Error::from),
-            erase_dynamic(handler),
+            (erase_dynamic(handler), check_dynamic),
             AskMode::of(true, R::IS_REPLY),
         )
         .holding_as_written()
@@ -170,7 +173,7 @@ impl Tool {
         name: String,
         description: String,
         schemas: Result<(Schema, Option<Schema>)>,
-        handler: ErasedHandler,
+        (handler, check): (ErasedHandler, ArgumentsCheck),
         ask_mode: AskMode,
     ) -> Self {
         let mut mistake = check_name(&name).err();
@@ -186,6 +189,7 @@ impl Tool {
             is_inferred: true,
             output,
             handler,
+            check,
             validated: true,
             spawned: false,
             is_live: false,

@@ -122,6 +122,7 @@ pub struct ToolSchemas {
     /// by hand is applied as it is.
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
+    pub(super) check_arguments: ArgumentsCheck,
     /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
 }
@@ -256,6 +257,27 @@ impl ToolSchemas {
 pub(super) type ErasedHandler = Arc<
     dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
 >;
+
+/// Checks the arguments of a call exactly as its handler would, without calling it.
+pub(super) type ArgumentsCheck = fn(RequestContext, &ToolSchemas, &str) -> Result<(), ToolError>;
+
+/// The check for a handler of typed arguments.
+pub(super) fn check_arguments<Arguments: ToolArguments>(
+    context: RequestContext,
+    schemas: &ToolSchemas,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    Arguments::read(context, schemas, arguments).map(drop)
+}
+
+/// The check for a handler that takes the arguments as JSON.
+pub(super) fn check_dynamic(
+    _context: RequestContext,
+    schemas: &ToolSchemas,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    schemas.check(Text::checked(arguments))
+}
 
 /// Erases the type of a handler of typed arguments.
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler

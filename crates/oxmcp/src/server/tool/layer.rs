@@ -91,6 +91,13 @@ impl ToolCall {
         &self.arguments
     }
 
+    /// The response to a call whose arguments are not valid. `None` if they are.
+    pub(crate) fn refuse_arguments(&self) -> Option<Result<ToolResponse>> {
+        let (context, schemas) = (self.context.clone(), &*self.schemas);
+        let error = (schemas.check_arguments)(context, schemas, &self.arguments).err()?;
+        Some(schemas.finish(Err(error)).map(ToolResponse))
+    }
+
     /// Calls the tool.
     ///
     /// # Errors
@@ -184,6 +191,11 @@ impl ToolResponse {
     /// The task that the call became, as its client requested (2025-11-25 only).
     pub(crate) fn of_task(created: CreateTaskResult) -> Self {
         Self(Body::of(created))
+    }
+
+    /// A result that was serialized already.
+    pub(crate) fn of_json(result: &RawValue) -> Self {
+        Self(Body::Json(result.get().into()))
     }
 
     /// The result of the tool. `None` if it is a result of an extension's type.

@@ -58,6 +58,7 @@ impl RegisteredTool {
             is_inferred,
             output,
             handler,
+            check,
             validated,
             spawned,
             is_live,
@@ -98,6 +99,7 @@ impl RegisteredTool {
             input: validated.then_some(input),
             is_inferred,
             output: output.filter(|_| validated),
+            check_arguments: check,
             is_live,
         };
         Ok(Arc::new(Self {

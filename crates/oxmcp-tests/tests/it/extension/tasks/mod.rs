@@ -9,6 +9,7 @@ mod orphans;
 mod owners;
 mod questions;
 mod races;
+mod refusals;
 mod replays;
 mod stores;
 mod takeover;

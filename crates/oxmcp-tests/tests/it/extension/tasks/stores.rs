@@ -211,7 +211,7 @@ async fn a_result_without_room_fails_its_task() {
 
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_tasks_run_at_once_and_one_more_is_refused() {
-    let (tool, open) = gated(TaskPolicy::Always);
+    let (tool, open) = gated(TaskPolicy::Required);
     let store = Arc::new(MemoryTaskStore::new().max_each(10_000));
     let tasks = Tasks::new(Arc::clone(&store)).ttl(Duration::from_secs(60));
     let server = Server::new("s", "1")
