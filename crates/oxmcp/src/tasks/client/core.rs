@@ -2,13 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use oxmcp_protocol::{TaskPayload, TaskStatus};
+use oxmcp_protocol::{ErrorCode, TaskPayload, TaskStatus};
 use tokio::{
     select,
     time::{sleep, timeout},
 };
 
-use super::drive::{Drive, cancelled};
+use super::{
+    super::wire::TaskState,
+    drive::{Drive, cancelled, failed, failed_result, is_final, says_failed},
+};
 use crate::{
     error::{Error, Result},
     session::{outbound::calls::CallResult, task::BoxFuture},
@@ -28,30 +31,31 @@ impl Drive {
             };
             let state = select! {
                 biased;
+                // First, because the state says how to take the answer.
+                state = due => state?,
                 answer = answer(&mut waiting) => {
                     waiting = None;
                     // The server answers this request when the task is over.
                     let is_refused = |error: &Error| error.is_protocol();
                     self.note_over(answer.as_ref().err().is_none_or(is_refused));
                     match answer {
-                        Ok(payload) => return Ok(result(&payload)),
-                        Err(error) if self.ends_call(&error) => return Err(error),
-                        Err(_) => continue,
+                        Err(error) if !self.ends_call(&error) => continue,
+                        answer => return self.settle_early(answer).await,
                     }
                 }
-                state = due => state?,
             };
             let has_changed = self.take(&state);
             match &state.status {
                 TaskStatus::Cancelled => return Err(cancelled(&state)),
                 TaskStatus::Completed | TaskStatus::Failed => {
-                    return self.outcome(waiting, state.ttl_ms).await;
+                    return self.outcome(waiting, &state).await;
                 }
-                // A server sends its questions on the stream of this request, because there may be no other stream.
-                TaskStatus::InputRequired => {
+                TaskStatus::Working => {}
+                // A server sends its questions on the stream of this request, because there may be no other stream. And while the
+                // status is unknown, only the answer to this request shows that the task is over.
+                _ => {
                     waiting.get_or_insert_with(|| self.payload());
                 }
-                _ => {}
             }
             pause = self.pace.next(state.poll_interval_ms, has_changed);
         }
@@ -62,25 +66,45 @@ impl Drive {
         Box::pin(async move { exchange.payload().await })
     }
 
+    /// The outcome of a task whose result has arrived before its final state, which may say that it has failed.
+    async fn settle_early(&mut self, answer: Result<TaskPayload>) -> Result<CallResult> {
+        // The server may have dropped the task with its result.
+        let found = self.exchange.get().await.ok();
+        let Some(mut state) = found.or_else(|| self.state.clone()) else {
+            return answer.map(|payload| result(&payload));
+        };
+        if !is_final(&state.status) {
+            let is_completed = answer.as_ref().is_ok_and(|it| !says_failed(it.get().get()));
+            state.status = match is_completed {
+                true => TaskStatus::Completed,
+                false => TaskStatus::Failed,
+            };
+        }
+        self.take(&state);
+        settle(&state, answer)
+    }
+
     /// Fetches the outcome of a task that is over.
     async fn outcome(
         &mut self,
         mut waiting: Option<Waiting>,
-        ttl_ms: Option<u64>,
+        state: &TaskState,
     ) -> Result<CallResult> {
         let limit = self.exchange.session.client().features().timeout;
-        let kept = ttl_ms.map_or(limit, Duration::from_millis);
+        let kept = state.ttl_ms.map_or(limit, Duration::from_millis);
         loop {
             let payload = waiting.take().unwrap_or_else(|| self.payload());
             let error = match timeout(limit, payload).await {
-                Ok(Ok(payload)) => return Ok(result(&payload)),
+                Ok(Ok(payload)) => return settle(state, Ok(payload)),
                 Ok(Err(error)) => error,
                 Err(_) => Error::timeout(format!(
                     "tasks/result: the task is over, and the server did not answer within {limit:?}"
                 )),
             };
-            if self.ends_call(&error) || self.known_since.elapsed() >= kept {
-                return Err(error);
+            // The status message of a failed task is worth more than a longer wait.
+            let is_known = error.is_timeout() && state.status == TaskStatus::Failed;
+            if is_known || self.ends_call(&error) || self.known_since.elapsed() >= kept {
+                return settle(state, Err(error));
             }
             sleep(self.pace.after_failure()).await;
         }
@@ -101,4 +125,27 @@ async fn answer(waiting: &mut Option<Waiting>) -> Result<TaskPayload> {
 
 fn result(payload: &TaskPayload) -> CallResult {
     Box::<str>::from(payload.get().get()).into()
+}
+
+/// The outcome of the call, by the final state of its task and the answer to `tasks/result`. A server whose task has failed may
+/// have no result: it answers with an empty one, with an error, or not at all.
+fn settle(state: &TaskState, answer: Result<TaskPayload>) -> Result<CallResult> {
+    match (&state.status, answer) {
+        (TaskStatus::Cancelled, _) => Err(cancelled(state)),
+        (TaskStatus::Failed, Ok(payload)) => failed_result(state, payload.get().get()),
+        (TaskStatus::Failed, Err(error)) => Err(explained(error, state)),
+        (_, answer) => answer.map(|payload| result(&payload)),
+    }
+}
+
+/// The error of a failed task, with the status message, which may be the only text that says why.
+fn explained(error: Error, state: &TaskState) -> Error {
+    if error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND {
+        return failed(state);
+    }
+    let said = error.message().to_owned();
+    match &state.status_message {
+        Some(why) if !said.contains(&**why) => error.saying(format!("{why}: {said}")),
+        _ => error,
+    }
 }

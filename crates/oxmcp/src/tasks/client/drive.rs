@@ -8,6 +8,7 @@ use oxmcp_protocol::{
     internal::{RawInputRequest, ResultType, peek_result_type},
     method::CallTool,
 };
+use serde_json::Value;
 use tokio::{select, time::Instant};
 
 use super::{
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     client::requests::multi_round_trip::answer_all,
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     session::{outbound::calls::CallResult, task::BoxFuture},
 };
 
@@ -33,7 +34,7 @@ pub(super) struct Drive {
     on_change: Option<OnChange>,
     /// When this side learned of the task. Time stamps of the server are not used, because its clock may differ.
     pub(super) known_since: Instant,
-    state: Option<TaskState>,
+    pub(super) state: Option<TaskState>,
     pub(super) pace: Pace,
     /// The keys of the questions that were answered.
     answered: HashSet<String>,
@@ -106,9 +107,12 @@ impl Drive {
             let has_changed = self.take(&state);
             match &state.status {
                 TaskStatus::Completed => return completed(state),
-                TaskStatus::Failed => return Err(failed(state)),
+                TaskStatus::Failed => return failure(&state),
                 TaskStatus::Cancelled => return Err(cancelled(&state)),
                 TaskStatus::InputRequired => self.answer(&state).await?,
+                TaskStatus::Working => {}
+                // An outcome shows that the task is over, whatever its status means.
+                _ if state.result.is_some() || state.error.is_some() => return completed(state),
                 _ => {}
             }
             // Most tasks are over at the first poll, so the subscription is opened only after it.
@@ -210,8 +214,9 @@ impl Drive {
             let input: RawInputRequest<'_> =
                 serde_json::from_str(question.get()).map_err(|error| {
                     Error::decode(format!(
-                        "{}: the task asks for input, but {error}",
-                        CallTool::NAME
+                        "{}: the task asks for input, but {}",
+                        CallTool::NAME,
+                        plain_decode_error(&error)
                     ))
                 })?;
             inputs.push((*key, input));
@@ -238,7 +243,7 @@ impl Drive {
 }
 
 /// Whether the status is final: a task with it does not change any more.
-fn is_final(status: &TaskStatus) -> bool {
+pub(super) fn is_final(status: &TaskStatus) -> bool {
     matches!(
         status,
         TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled
@@ -247,9 +252,12 @@ fn is_final(status: &TaskStatus) -> bool {
 
 /// The result of the call, as a completed task contains it.
 fn completed(state: TaskState) -> Result<CallResult> {
-    let result = state.result.ok_or_else(|| {
-        Error::decode("tools/call became a task, which is completed without a result")
-    })?;
+    let Some(result) = state.result else {
+        return Err(state.error.map_or_else(
+            || Error::decode("tools/call became a task, which is completed without a result"),
+            Error::from,
+        ));
+    };
     let text: Box<str> = result.into();
     // The task was the only alternative to a result, so its own result must be a complete one.
     if peek_result_type(Text::checked(&text)) != ResultType::Complete {
@@ -260,15 +268,55 @@ fn completed(state: TaskState) -> Result<CallResult> {
     Ok(text.into())
 }
 
-/// The error of the call, as a failed task contains it.
-fn failed(state: TaskState) -> Error {
-    let said = state.status_message;
-    match state.error {
-        Some(error) => error.into(),
-        None => Error::internal(said.unwrap_or_else(|| {
-            "tools/call became a task, which failed; the server does not say why".to_owned()
-        })),
+/// The outcome of a failed task. Some servers give a result in place of the error.
+fn failure(state: &TaskState) -> Result<CallResult> {
+    match (&state.error, &state.result) {
+        (Some(error), _) => Err(error.clone().into()),
+        (None, Some(result)) => failed_result(state, result.get()),
+        (None, None) => Err(failed(state)),
     }
+}
+
+/// The result of a failed task: the result of a tool that has failed, or an error if the result says nothing.
+pub(super) fn failed_result(state: &TaskState, result: &str) -> Result<CallResult> {
+    if says_failed(result) {
+        return Ok(Box::<str>::from(result).into());
+    }
+    let read: serde_json::Result<OrderedMap<RawJson>> = serde_json::from_str(result);
+    let Ok(members) = read else {
+        return Err(failed(state));
+    };
+    let says = |name: &str| {
+        let value = members.get(name).map(|it| it.get());
+        value.is_some_and(|it| !matches!(it, "null" | "[]" | "{}"))
+    };
+    if !says("content") && !says("structuredContent") {
+        return Err(failed(state));
+    }
+    let others = members.iter().filter(|(name, _)| *name != "isError");
+    let mut text = String::from(r#"{"isError":true"#);
+    for (name, value) in others {
+        text.push(',');
+        text.push_str(&Value::from(name).to_string());
+        text.push(':');
+        text.push_str(value.get());
+    }
+    text.push('}');
+    Ok(text.into_boxed_str().into())
+}
+
+/// Whether a result says that its tool has failed.
+pub(super) fn says_failed(result: &str) -> bool {
+    let mut members = Text::checked(result).members();
+    members.any(|(name, value)| name.is_str("isError") && value.get() == "true")
+}
+
+/// The error of a failed task for which the server gives neither an error nor a result.
+pub(super) fn failed(state: &TaskState) -> Error {
+    let said = state.status_message.clone();
+    Error::internal(said.unwrap_or_else(|| {
+        "tools/call became a task, which failed; the server does not say why".to_owned()
+    }))
 }
 
 pub(super) fn cancelled(state: &TaskState) -> Error {

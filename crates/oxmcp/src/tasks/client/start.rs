@@ -2,11 +2,12 @@
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CreateTaskResult, ErrorCode, Method, TaskSupport, internal::ResultType, method::CallTool,
+    CreateTaskResult, Method, TaskSupport, internal::ResultType, method::CallTool,
 };
 
 use super::{
     super::wire::{GetTask, ID, TaskState},
+    drive::says_failed,
     exchange::{Era, Exchange, has_core_tasks, of_core},
 };
 use crate::{
@@ -105,15 +106,16 @@ async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) 
     })
 }
 
-/// Whether a call was refused, perhaps because its tool runs only as a task. The first SDK for TypeScript reports that in a result.
+/// Whether a call may have been refused because its tool runs only as a task. Servers report that with different codes, and the
+/// first SDK for TypeScript also in a result.
+///
+/// A server must not run such a tool without a task, so an error of a tool that turns out to be one means that nothing was done,
+/// and the call can be made again.
 fn is_refused(answered: &Result<CallAnswer>) -> bool {
     match answered {
-        Ok(CallAnswer::Complete(result)) => {
-            let mut members = Text::checked(&result.json).members();
-            members.any(|(name, value)| name.is_str("isError") && value.get() == "true")
-        }
+        Ok(CallAnswer::Complete(result)) => says_failed(&result.json),
         Ok(_) => false,
-        Err(error) => error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND,
+        Err(error) => error.is_protocol(),
     }
 }
 

@@ -93,6 +93,31 @@ async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tool_is_looked_up_after_any_protocol_error() {
+    for code in [-32603, -32600, -32602, -32000, 7] {
+        let mut office = legacy(client(), capabilities()).await;
+        let call = office.call();
+        office.refuse("tools/call", code).await;
+        office.answer("tools/list", tools("required")).await;
+        office.answer("tools/call", made()).await;
+        office.answer("tasks/get", task("completed")).await;
+        office.answer("tasks/result", report()).await;
+        call.await.unwrap().unwrap();
+        // A tool that can run without a task may have done something before it failed.
+        let mut office = legacy(client(), capabilities()).await;
+        let call = office.call();
+        office.refuse("tools/call", code).await;
+        office.answer("tools/list", tools("optional")).await;
+        assert_eq!(call.await.unwrap().unwrap_err().code().value(), code);
+        // One lookup is enough for a session.
+        let call = office.call();
+        office.refuse("tools/call", code).await;
+        call.await.unwrap().unwrap_err();
+        office.silence().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_may_be_a_result_that_says_that_the_tool_failed() {
     let refusal = || {
         let content = json!([{"type": "text", "text": "MCP error -32601: it requires a task"}]);
@@ -172,6 +197,131 @@ async fn a_task_that_failed_gives_what_the_call_would_have() {
     office.answer("tools/call", made()).await;
     office.answer("tasks/get", task("cancelled")).await;
     assert!(call.await.unwrap().unwrap_err().is_cancelled());
+    office.silence().await;
+}
+
+fn explained(status: &str) -> Value {
+    let mut task = task(status);
+    task["statusMessage"] = json!("the printer is on fire");
+    task
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_task_is_never_a_success() {
+    let empty = || json!({"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "the-id"}}});
+    // The answers to `tasks/result`, and the error of the call.
+    let no_content = [
+        empty(),
+        json!({"content": []}),
+        json!({"content": null, "isError": false}),
+    ];
+    for result in no_content {
+        let mut office = legacy(client(), capabilities()).await;
+        list(&mut office, "required").await;
+        let call = office.call();
+        office.answer("tools/call", made()).await;
+        office.answer("tasks/get", explained("failed")).await;
+        office.answer("tasks/result", result).await;
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!(error.message(), "the printer is on fire");
+    }
+    // A result with content is that of a tool that has failed, whether or not it says so.
+    for is_error in [json!(null), json!(false), json!(true)] {
+        let mut office = legacy(client(), capabilities()).await;
+        list(&mut office, "required").await;
+        let call = office.call();
+        office.answer("tools/call", made()).await;
+        office.answer("tasks/get", explained("failed")).await;
+        let mut result = report();
+        if !is_error.is_null() {
+            result["isError"] = is_error;
+        }
+        office.answer("tasks/result", result).await;
+        let result = call.await.unwrap().unwrap();
+        assert!(result.is_error);
+        assert_eq!(text(&result), "the report");
+    }
+    for (code, expected, message) in [
+        (-32601, -32603, "the printer is on fire"),
+        (-32603, -32603, "the printer is on fire: no"),
+        (-32000, -32000, "the printer is on fire: no"),
+    ] {
+        let mut office = legacy(client(), capabilities()).await;
+        list(&mut office, "required").await;
+        let call = office.call();
+        office.answer("tools/call", made()).await;
+        office.answer("tasks/get", explained("failed")).await;
+        office.refuse("tasks/result", code).await;
+        let error = call.await.unwrap().unwrap_err();
+        assert_eq!((error.code().value(), error.message()), (expected, message));
+    }
+    // A server may never answer.
+    let mut office = legacy(client(), capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", explained("failed")).await;
+    office.expect("tasks/result").await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error.message().starts_with("the printer is on fire"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_comes_first_is_judged_by_the_status() {
+    // The final status, the result, and whether the call fails, as an error or as a result.
+    for (status, has_content, expected) in [
+        ("completed", true, "the report"),
+        ("failed", true, "failed: the report"),
+        ("failed", false, "the printer is on fire"),
+        ("cancelled", true, "cancelled"),
+        ("gone", true, "the report"),
+    ] {
+        let mut office = legacy(client(), capabilities()).await;
+        let handle = tokio::spawn(office.session.call_tool("report", ()).as_task());
+        office.answer("tools/list", tools("required")).await;
+        office.answer("tools/call", made()).await;
+        let handle = handle.await.unwrap().unwrap();
+        office.answer("tasks/get", task("input_required")).await;
+        let waiting = office.expect("tasks/result").await;
+        let result = if has_content { report() } else { json!({}) };
+        give(&mut office.peer, &waiting, result).await;
+        if status == "gone" {
+            office.refuse("tasks/get", -32602).await;
+        } else {
+            office.answer("tasks/get", explained(status)).await;
+        }
+        let outcome = match handle.result().await {
+            Ok(result) if result.is_error => format!("failed: {}", text(&result)),
+            Ok(result) => text(&result).to_owned(),
+            Err(error) if error.is_cancelled() => "cancelled".to_owned(),
+            Err(error) => error.message().to_owned(),
+        };
+        assert_eq!(outcome, expected, "{status}");
+        // The last state is the final one.
+        let last = handle.state().unwrap().status.clone();
+        let status = if status == "gone" {
+            "completed"
+        } else {
+            status
+        };
+        assert_eq!(last.as_str(), status);
+        office.silence().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_status_is_settled_by_the_result() {
+    let mut office = legacy(client(), capabilities()).await;
+    list(&mut office, "required").await;
+    let call = office.call();
+    office.answer("tools/call", made()).await;
+    office.answer("tasks/get", task("archived")).await;
+    office.answer("tasks/result", report()).await;
+    office.answer("tasks/get", task("archived")).await;
+    assert_eq!(text(&call.await.unwrap().unwrap()), "the report");
     office.silence().await;
 }
 

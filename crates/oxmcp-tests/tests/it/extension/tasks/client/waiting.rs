@@ -328,3 +328,38 @@ async fn the_result_of_a_task_is_held_against_the_schema_of_its_tool() {
     let error = call.await.unwrap().unwrap_err();
     assert!(error.message().contains("/pages"), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_counts_whatever_the_status_means() {
+    let report =
+        || json!({"resultType": "complete", "content": [{"type": "text", "text": "the report"}]});
+    let error = || json!({"code": -32000, "message": "broken"});
+    for (status, outcome, expected) in [
+        ("archived", json!({"result": report()}), "the report"),
+        ("archived", json!({"error": error()}), "error: broken"),
+        ("completed", json!({"error": error()}), "error: broken"),
+        ("failed", json!({"error": error()}), "error: broken"),
+        ("failed", json!({"result": report()}), "failed: the report"),
+        (
+            "failed",
+            json!({"result": {}, "statusMessage": "on fire"}),
+            "error: on fire",
+        ),
+        (
+            "failed",
+            json!({"statusMessage": "on fire"}),
+            "error: on fire",
+        ),
+    ] {
+        let mut office = Office::open().await;
+        let call = office.call();
+        office.answer("tools/call", created(json!({}))).await;
+        office.answer("tasks/get", state(status, outcome)).await;
+        let ended = match call.await.unwrap() {
+            Ok(result) if result.is_error => format!("failed: {}", text(&result)),
+            Ok(result) => text(&result).to_owned(),
+            Err(error) => format!("error: {}", error.message()),
+        };
+        assert_eq!(ended, expected, "{status}");
+    }
+}
