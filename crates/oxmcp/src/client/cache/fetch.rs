@@ -62,6 +62,7 @@ impl<M: Method> Call<M> {
 
     /// Makes the call, unless a cached response can be used.
     pub(crate) async fn cached(mut self, kind: ResponseKind) -> Result<M::Result> {
+        self.session.state().desired.note_request(kind);
         let Some((mode, lookup)) = self.lookup(kind)? else {
             return self.send().await;
         };

@@ -2,16 +2,22 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use oxmcp_protocol::{ResourceUpdatedParams, SubscriptionFilter, internal::uri_covers};
 use tokio::sync::Notify;
 
 use crate::{
-    client::subscriptions::{
-        events::{SubscriptionEnd, SubscriptionEvent},
-        listener::Listener,
+    client::{
+        cache::key::ResponseKind,
+        subscriptions::{
+            events::{SubscriptionEnd, SubscriptionEvent},
+            listener::Listener,
+        },
     },
     error::Error,
     sync::Mutex,
@@ -22,6 +28,15 @@ use crate::{
 pub(crate) struct DesiredSubscriptions {
     state: Mutex<State>,
     changed: Notify,
+    requested: RequestedLists,
+}
+
+/// The lists that were requested in the session. A change can have been missed only in one of them.
+#[derive(Debug, Default)]
+struct RequestedLists {
+    tools: AtomicBool,
+    prompts: AtomicBool,
+    resources: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +58,30 @@ struct Watched {
 }
 
 impl DesiredSubscriptions {
+    /// Records a request whose response can be cached, if it is for a list.
+    pub(crate) fn note_request(&self, kind: ResponseKind) {
+        let requested = match kind {
+            ResponseKind::Tools => &self.requested.tools,
+            ResponseKind::Prompts => &self.requested.prompts,
+            ResponseKind::Resources | ResponseKind::Templates => &self.requested.resources,
+            ResponseKind::Discover | ResponseKind::Read => return,
+        };
+        requested.store(true, Ordering::Relaxed);
+    }
+
+    /// The part of a filter that is for lists which were requested.
+    pub(crate) fn requested_lists(&self, filter: &SubscriptionFilter) -> SubscriptionFilter {
+        let was_requested = |list: &AtomicBool| list.load(Ordering::Relaxed);
+        let mut requested = SubscriptionFilter::default();
+        requested.tools_list_changed =
+            filter.tools_list_changed && was_requested(&self.requested.tools);
+        requested.prompts_list_changed =
+            filter.prompts_list_changed && was_requested(&self.requested.prompts);
+        requested.resources_list_changed =
+            filter.resources_list_changed && was_requested(&self.requested.resources);
+        requested
+    }
+
     pub(crate) fn set_lists(&self, lists: SubscriptionFilter) {
         self.state.lock().lists = lists;
         self.changed.notify_one();

@@ -95,8 +95,8 @@ impl SubscriptionSync {
     async fn listen(&self) {
         let mut backoff = Backoff::new();
         let mut current: Option<OpenListen> = None;
-        // Whether changes may have been missed. At first, these are the changes between the opening of the session, after
-        // which lists may have been fetched, and the first acknowledgement with lists in it.
+        // Whether changes may have been missed. At first, these are the changes between the opening of the session and the first
+        // acknowledgement with lists in it, of the lists that were requested in between.
         let mut gap = false;
         let mut first = true;
         loop {
@@ -120,7 +120,8 @@ impl SubscriptionSync {
                         if mem::take(&mut gap) {
                             self.resumed(&agreed);
                         } else if first {
-                            self.resumed(&lists);
+                            self.state.missed(&lists);
+                            self.tell(&self.desired().requested_lists(&lists));
                         }
                         first &= !has_lists;
                         close_later(old);
@@ -179,6 +180,11 @@ impl SubscriptionSync {
     /// Tells caches, handlers and watchers, after a gap, that everything that is subscribed to again may have changed.
     fn resumed(&self, agreed: &SubscriptionFilter) {
         self.state.missed(agreed);
+        self.tell(agreed);
+    }
+
+    /// Calls the handlers and wakes the watchers of all that passes a filter.
+    fn tell(&self, agreed: &SubscriptionFilter) {
         let lists = [
             (agreed.tools_list_changed, ToolListChanged::NAME),
             (agreed.prompts_list_changed, PromptListChanged::NAME),

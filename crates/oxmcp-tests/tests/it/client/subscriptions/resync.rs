@@ -22,7 +22,10 @@ fn tools() -> SubscriptionFilter {
 }
 
 pub(crate) fn resources() -> Value {
-    json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}})
+    json!({
+        "tools": {"listChanged": true}, "prompts": {"listChanged": true},
+        "resources": {"subscribe": true, "listChanged": true},
+    })
 }
 
 /// A modern session with a scripted server that declares all notifications of changes.
@@ -76,6 +79,19 @@ pub(crate) async fn quiet(peer: &mut ScriptedPeer, wait: Duration) {
 
 pub(crate) async fn settle() {
     sleep(Duration::from_millis(20)).await;
+}
+
+/// Lists the tools of a server that has none.
+pub(crate) async fn list_tools(peer: &mut ScriptedPeer, session: &ClientSession) {
+    let listing = tokio::spawn(session.tools().all());
+    let request = expect(peer, "tools/list").await;
+    answer(
+        peer,
+        &request,
+        json!({"resultType": "complete", "tools": []}),
+    )
+    .await;
+    listing.await.unwrap().unwrap();
 }
 
 async fn subscription(peer: &mut ScriptedPeer, session: &ClientSession) -> (Subscription, Value) {
@@ -224,10 +240,12 @@ async fn p5_handlers_are_called_after_an_interruption() {
         let sender = sender.clone();
         async move { sender.send(()).await.unwrap() }
     });
-    let (mut peer, _session) = modern(client).await;
-    let (id, filter) = agree(&mut peer).await;
+    let (mut peer, session) = modern(client).await;
+    let (id, filter) = listen(&mut peer).await;
     assert_eq!(filter, json!({"toolsListChanged": true}));
-    // Changes before the acknowledgement were not notified, so the handler is called once.
+    list_tools(&mut peer, &session).await;
+    acknowledge(&mut peer, &id, filter.clone()).await;
+    // The tools may have changed after they were listed and before the acknowledgement, so the handler is called once.
     soon("call of the handler", heard.recv()).await.unwrap();
     settle().await;
     assert!(heard.try_recv().is_err());
@@ -298,6 +316,7 @@ async fn lists_that_the_server_agrees_to_later_are_resumed_then() {
     let (mut peer, session) = modern(client).await;
     let (id, _) = listen(&mut peer).await;
     acknowledge(&mut peer, &id, json!({})).await;
+    list_tools(&mut peer, &session).await;
     settle().await;
     assert!(heard.try_recv().is_err());
     let watching = session.clone();
@@ -360,7 +379,60 @@ async fn a_pinned_session_asks_again_what_the_server_tells_of() {
         let mut discovered = crate::client::discovered(&["2026-07-28"]);
         discovered["capabilities"] = resources();
         answer(&mut peer, &asked, discovered).await;
-        agree(&mut peer).await;
+        let (id, _) = agree(&mut peer).await;
+        tell(&mut peer, &id, TOOLS, json!({})).await;
         soon("call of the handler", heard.recv()).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_alone_changes_nothing() {
+    // For each list that is requested before the acknowledgement, the handlers that are called after it.
+    for (listed, expected) in [
+        (None, vec![]),
+        (Some("tools/list"), vec!["tools"]),
+        (Some("prompts/list"), vec!["prompts"]),
+        (Some("resources/list"), vec!["resources"]),
+        (Some("resources/templates/list"), vec!["resources"]),
+    ] {
+        let (sender, mut heard) = mpsc::channel(16);
+        let told = |name: &'static str| {
+            let sender = sender.clone();
+            move |_: ClientSession| {
+                let sender = sender.clone();
+                async move { sender.send(name).await.unwrap() }
+            }
+        };
+        let client = client()
+            .on_tools_changed(told("tools"))
+            .on_prompts_changed(told("prompts"))
+            .on_resources_changed(told("resources"));
+        let (mut peer, session) = modern(client).await;
+        let (id, filter) = listen(&mut peer).await;
+        let listing = tokio::spawn(async move {
+            // The response is not needed: the server may have read its list before the request for the subscription.
+            match listed {
+                Some("tools/list") => drop(session.list_tools(Default::default()).await),
+                Some("prompts/list") => drop(session.list_prompts(Default::default()).await),
+                Some("resources/list") => drop(session.list_resources(Default::default()).await),
+                Some(_) => drop(session.list_resource_templates(Default::default()).await),
+                None => {}
+            }
+            session
+        });
+        if let Some(method) = listed {
+            let request = expect(&mut peer, method).await;
+            refuse(
+                &mut peer,
+                &request,
+                json!({"code": -32603, "message": "no"}),
+            )
+            .await;
+        }
+        let _session = listing.await.unwrap();
+        acknowledge(&mut peer, &id, filter).await;
+        settle().await;
+        let called: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).collect();
+        assert_eq!(called, expected, "{listed:?}");
     }
 }
