@@ -95,6 +95,15 @@ impl ClientSession {
         self.negotiated().facts.get()
     }
 
+    /// Records the self-description of the server, unless it is known already.
+    pub(crate) fn note_facts(&self, found: &DiscoverResult) {
+        let facts = &self.negotiated().facts;
+        if !facts.initialized() {
+            // Another caller may record it at the same time.
+            let _ = facts.set(found.clone().into());
+        }
+    }
+
     /// The self-description of the server, which is requested if it is not known yet. All callers share one response.
     pub(crate) async fn facts(&self) -> Result<&ServerFacts> {
         let facts = &self.negotiated().facts;

@@ -249,7 +249,8 @@ impl ClientSession {
         Listing::new::<method::ListTasks>(self, None, |page| (page.tasks, page.next_cursor))
     }
 
-    /// Requests the self-description of a modern server (2026-07-28 and later).
+    /// Requests the self-description of a modern server (2026-07-28 and later). In a session with a pinned revision, the server's
+    /// [name](Self::server_info) and [capabilities](Self::server_capabilities) are known from then on.
     /// See [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// # Errors
@@ -259,8 +260,10 @@ impl ClientSession {
     /// As for a [`Call`].
     #[doc(alias = "server/discover")]
     pub async fn discover(&self) -> Result<DiscoverResult> {
-        self.request::<method::Discover>(EmptyParams::default())
-            .await
+        let call = self.request::<method::Discover>(EmptyParams::default());
+        let found = call.await?;
+        self.note_facts(&found);
+        Ok(found)
     }
 
     /// Checks that the server responds: with `ping` if the revision has it, else with `server/discover`.
@@ -278,7 +281,9 @@ impl ClientSession {
         }
         // A cached response would not show that the server responds.
         let call = self.request::<method::Discover>(EmptyParams::default());
-        call.cache(CacheMode::Bypass).await.map(drop)
+        let found = call.cache(CacheMode::Bypass).await?;
+        self.note_facts(&found);
+        Ok(())
     }
 }
 

@@ -265,6 +265,32 @@ async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
 }
 
 #[tokio::test]
+async fn discovery_in_a_pinned_session_names_the_server() {
+    for pings in [false, true] {
+        let (mut peer, connecting) = connecting(client().revisions([Revision::LATEST])).await;
+        let session = connecting.await.unwrap().unwrap();
+        assert!(session.server_info().is_none());
+        let asking = session.clone();
+        let discovering = tokio::spawn(async move {
+            match pings {
+                true => asking.ping().await,
+                false => asking.discover().await.map(drop),
+            }
+        });
+        let request = expect(&mut peer, "server/discover").await;
+        let mut found = discovered(&["2026-07-28"]);
+        found["_meta"] =
+            json!({"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}});
+        found["capabilities"] = json!({"tools": {}});
+        answer(&mut peer, &request, found).await;
+        discovering.await.unwrap().unwrap();
+        assert_eq!(session.server_info().unwrap().name, "s");
+        assert!(session.server_capabilities().tools.is_some());
+        assert!(session.discovered().is_some());
+    }
+}
+
+#[tokio::test]
 async fn no_revision_at_all_is_a_mistake_that_is_named() {
     let (_peer, connecting) = connecting(client().revisions([])).await;
     let error = connecting.await.unwrap().unwrap_err();
