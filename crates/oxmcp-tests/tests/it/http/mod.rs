@@ -22,6 +22,8 @@ mod metrics;
 #[cfg(feature = "http-server")]
 mod mounts;
 #[cfg(feature = "http-server")]
+mod probes;
+#[cfg(feature = "http-server")]
 mod server;
 #[cfg(feature = "http-server")]
 mod sse_2024;

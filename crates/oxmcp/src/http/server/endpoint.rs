@@ -47,7 +47,8 @@ use crate::{
 /// - `initialize` opens a session, which lasts until the client ends it, the session is idle for too long, or the endpoint closes.
 ///   Messages of a handler go into the stream of its request, all other messages into the stream that the client opens with GET.
 ///   Broken streams are resumed.
-/// - A GET without a session opens a session of the transport of 2024-11-05, as [`LegacySse`] does at an address of its own.
+/// - A GET without a session whose `Accept` names `text/event-stream` opens a session of the transport of 2024-11-05, as
+///   [`LegacySse`] does at an address of its own. Browsers, probes and health checks, which accept anything, get 405.
 ///
 /// By default it answers only requests whose `Host` is a name of this machine, and refuses pages from elsewhere, because any web
 /// page in a browser on this machine can reach its local ports. Programs elsewhere are kept out by the address that the endpoint

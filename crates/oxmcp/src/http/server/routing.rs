@@ -188,14 +188,10 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
     if !endpoint.is_protected() {
         let policy = &endpoint.settings.policy;
         policy.check().map_err(|error| misconfigured(&error))?;
-        validation::check_access(policy, parts)?;
+        validation::check_target(policy, parts)?;
     }
     let limit = endpoint.settings.limits.http.max_body_bytes;
-    validation::check_head(limit, parts)?;
-    if endpoint.state.closing.is_set() {
-        return Err(response::closing());
-    }
-    Ok(())
+    Ok(validation::check_head(limit, parts)?)
 }
 
 /// Begins to serve a posted body. Returns the answer.
@@ -367,8 +363,8 @@ fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     endpoint.state.sessions.find(id, principal)
 }
 
-/// Whether a request is of the transport of 2024-11-05: a GET that names no session opens one, and a POST names its session in its
-/// URI.
+/// Whether a request is of the transport of 2024-11-05: a GET that names no session, and asks for events by name, opens one, and a
+/// POST names its session in its URI.
 fn is_2024(parts: &Parts) -> bool {
     let headers = &parts.headers;
     match parts.method {
@@ -380,7 +376,7 @@ fn is_2024(parts: &Parts) -> bool {
             };
             !headers.contains_key(SESSION_ID)
                 && version.is_none_or(is_legacy)
-                && validation::accepts(headers, "text", "event-stream")
+                && validation::asks_for_events(headers)
         }
         HttpMethod::POST => names_session(parts.uri.query()),
         _ => false,

@@ -30,7 +30,9 @@ fn service(server: Server) -> LegacySse {
 /// A request of a local program.
 fn local(method: &str, uri: &str) -> Builder {
     let builder = Request::builder().method(method).uri(uri);
-    builder.header(header::HOST, "localhost:8080")
+    builder
+        .header(header::HOST, "localhost:8080")
+        .header(header::ACCEPT, "text/event-stream")
 }
 
 fn local_post(uri: &str) -> Builder {

@@ -26,6 +26,7 @@ async fn attack_1_and_2_hosts_and_origins_are_checked_on_every_endpoint() {
             let of = |name, value| {
                 let request = Request::builder().method(method).uri(uri);
                 request
+                    .header("accept", "text/event-stream")
                     .header(name, value)
                     .header("content-type", "application/json")
             };
@@ -49,7 +50,9 @@ async fn attack_1_and_2_hosts_and_origins_can_be_others() {
         let service = mount.serve(&unmounted).await;
         let of = |host, origin| {
             let request = Request::builder().uri("/sse").header("host", host);
-            request.header("origin", origin)
+            request
+                .header("accept", "text/event-stream")
+                .header("origin", origin)
         };
         let page = "https://app.example.com";
         assert_eq!(status(&service, of("example.com", page), "").await, 200);

@@ -281,11 +281,15 @@ impl LegacySse {
     {
         let policy = &self.settings.policy;
         policy.check().map_err(|error| failed(&error))?;
-        if let Err(refusal) = validation::check_access(policy, &parts) {
+        if let Err(refused) = validation::check_target(policy, &parts) {
             validation::discard_body(&parts, body);
-            return Err(refusal.into());
+            return Err(refused);
         }
         match parts.method {
+            Method::GET if !validation::asks_for_events(&parts.headers) => Err(refuse(
+                StatusCode::NOT_ACCEPTABLE,
+                "this is an MCP endpoint: GET opens a stream of events, for clients with `Accept: text/event-stream`",
+            )),
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
             _ => Err(not_allowed()),

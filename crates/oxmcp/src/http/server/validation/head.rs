@@ -10,6 +10,7 @@ use http::{
 use oxmcp_protocol::http_headers::ReceivedHeader;
 
 use super::check::{Checked, Failure};
+use crate::http::names::SESSION_ID;
 
 const ALLOW: &str = "GET, POST, DELETE";
 
@@ -171,11 +172,33 @@ pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client accepts responses of a type, like `text/event-stream`.
-pub(in crate::http::server) fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
+fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
+    accepted(headers).any(|range| range.covers(kind, subkind))
+}
+
+/// Whether the client asks for a stream of events by its name. Browsers, probes and command-line tools send `*/*`, and would
+/// wait for the end of a stream.
+pub(in crate::http::server) fn asks_for_events(headers: &HeaderMap) -> bool {
+    accepted(headers).any(|range| {
+        range.kind.eq_ignore_ascii_case("text")
+            && range.subkind.eq_ignore_ascii_case("event-stream")
+    })
+}
+
+/// The media types and ranges that the client accepts.
+fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Media<'_>> {
     let values = headers.get_all(header::ACCEPT).iter();
     let values = values.filter_map(|value| value.to_str().ok());
-    let mut ranges = values
+    let ranges = values
         .flat_map(|value| value.split(','))
         .filter_map(Media::parse);
-    ranges.any(|range| range.covers(kind, subkind) && !range.is_unwanted())
+    ranges.filter(|range| !range.is_unwanted())
+}
+
+/// Whether a request looks for metadata below `/.well-known/`, as clients do on every host. Their answer is 404: other statuses
+/// mean that the host has metadata, and some clients stop there.
+pub(super) fn seeks_metadata(parts: &Parts) -> bool {
+    matches!(parts.method, Method::GET | Method::HEAD)
+        && !parts.headers.contains_key(SESSION_ID)
+        && parts.uri.path().split('/').any(|it| it == ".well-known")
 }

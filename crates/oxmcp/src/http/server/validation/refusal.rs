@@ -36,7 +36,8 @@ impl Refusal {
     /// The refusal of a GET without a session: modern servers have no GET, either.
     pub(in crate::http::server) fn no_stream() -> Self {
         let failure = Failure::from(
-            "GET is for the streams of sessions: none is named, or the endpoint has no streams",
+            "this is an MCP endpoint, to which messages are sent by POST: GET opens the stream of a session, which Mcp-Session-Id \
+             must name, or one of HTTP with SSE, if `Accept` names text/event-stream and the endpoint has streams",
         );
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }

@@ -1,7 +1,7 @@
-//! Order of the checks. Each endpoint begins with [`check_access`], and a protected one then checks the token. The transport of
+//! Order of the checks. Each endpoint begins with [`check_target`], and a protected one then checks the token. The transport of
 //! 2024-11-05 makes no other check of this module: `sse_2024/service.rs` has the checks of its POSTs and GETs.
 
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, StatusCode, request::Parts};
 use oxmcp_json::Cursor;
 use oxmcp_protocol::{
     Method, Revision,
@@ -17,7 +17,11 @@ use super::{
     mirrored_headers,
     refusal::Refusal,
 };
-use crate::{error::Error, server::Features};
+use crate::{
+    error::Error,
+    http::server::response::{self, Refused},
+    server::Features,
+};
 
 /// Checks `Host` and `Origin`.
 ///
@@ -26,6 +30,20 @@ use crate::{error::Error, server::Features};
 pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     require(Check::Host, access::host(policy, parts))?;
     require(Check::Origin, access::origin(policy, parts))
+}
+
+/// Checks `Host` and `Origin`, and refuses requests for metadata that is not served. An endpoint that has metadata answers requests
+/// for it before.
+///
+/// # Errors
+/// The response that refuses the request.
+pub(in crate::http::server) fn check_target(policy: &Policy, parts: &Parts) -> Result<(), Refused> {
+    check_access(policy, parts)?;
+    if head::seeks_metadata(parts) {
+        let why = Error::invalid_request("not found: this MCP endpoint serves no such metadata");
+        return Err(response::refuse(StatusCode::NOT_FOUND, None, &why));
+    }
+    Ok(())
 }
 
 /// Checks the head of a request whose body may have at most `limit` bytes, before the body is read. Its host and origin were

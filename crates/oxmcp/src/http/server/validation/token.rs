@@ -13,7 +13,7 @@ use oxmcp_protocol::{
 
 use super::{
     access::Policy,
-    run::{check_access, unreadable_array},
+    run::{check_target, unreadable_array},
 };
 use crate::{
     error::Error,
@@ -45,7 +45,7 @@ pub(in crate::http::server) async fn admit(
     if let Some(metadata) = resource.metadata_response(parts) {
         return Err(Box::new(metadata));
     }
-    check_access(policy, parts)?;
+    check_target(policy, parts)?;
     guard.admit(parts).await
 }
 

@@ -367,8 +367,9 @@ async fn messages_are_posted_to_the_url_that_proofs_are_for() {
         let service = LegacySse::from(server.clone())
             .messages(messages)
             .protect(resource);
-        let request =
-            bearing(Request::get("/mcp"), &issuer.token("mcp")).header("host", "localhost");
+        let request = bearing(Request::get("/mcp"), &issuer.token("mcp"))
+            .header("host", "localhost")
+            .header("accept", "text/event-stream");
         let response = service
             .clone()
             .oneshot(request.body(Full::<Bytes>::default()).unwrap())
