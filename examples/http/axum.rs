@@ -66,9 +66,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("/mcp: 3 / 4 => {}", call.structured::<f64>().await?);
     session.close().await?;
 
-    // The endpoint is closed first, which ends the streams of its clients, because axum waits for those streams.
-    endpoint.close().await;
+    // axum stops listening, and then waits for the streams of clients, which the endpoint ends.
     stop.send(()).map_err(|()| "the app has stopped")?;
+    endpoint.close().await;
     Ok(serving.await??)
 }
 

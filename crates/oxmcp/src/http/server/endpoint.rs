@@ -1,10 +1,19 @@
 //! Streamable HTTP endpoint: one URL for every revision, with its settings and its state.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use http::{StatusCode, request::Parts};
-use tokio::{net::ToSocketAddrs, time::timeout};
-use tokio_util::task::TaskTracker;
+use tokio::{
+    join,
+    net::ToSocketAddrs,
+    time::{Instant, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 #[cfg(feature = "auth")]
 use crate::http::protection::ProtectedResource;
@@ -18,7 +27,7 @@ use crate::{
             serve::{
                 CLOSE_GRACE, HealthCheck, HealthState, Readiness, Serving, Stores, listen, serve,
             },
-            sessions::{Session, Sessions, is_id, new_id},
+            sessions::{Session, Sessions, Undelivered, is_id, new_id},
             sse_2024::{Choose, LegacySse, SseSessions},
             validation::{self, Policy},
         },
@@ -28,7 +37,7 @@ use crate::{
     session::{
         driver::budget::Budget,
         panics::catch_panic,
-        task::{Latch, spawn},
+        task::{Latch, after, spawn},
     },
     store::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
@@ -117,7 +126,14 @@ pub(super) struct State {
     pub(super) streams: TaskTracker,
     /// The requests in flight.
     pub(super) open: TaskTracker,
+    /// Messages of clients that other nodes wait for.
+    pub(super) undelivered: Undelivered,
+    /// Set once the endpoint closes. Requests are served as before, but connections and streams end.
     pub(super) closing: Latch,
+    /// The deadline of requests that were in flight when the endpoint began to close.
+    drain_ends: OnceLock<Instant>,
+    /// Set once the drain is over, and sessions end at once.
+    pub(super) drained: Latch,
     health: Arc<HealthState>,
 }
 
@@ -388,8 +404,8 @@ impl StreamableHttp {
         is(&self.settings.liveness_path).then(|| self.liveness())
     }
 
-    /// Is not [ready](Self::readiness) from now on, though requests are served as before: so that load balancers route requests
-    /// elsewhere before the endpoint is [closed](Self::close).
+    /// Is not [ready](Self::readiness) from now on, though requests are served as before: so that load balancers that check it route
+    /// requests elsewhere before the endpoint is [closed](Self::close). Others, like nginx, need no announcement.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -456,37 +472,72 @@ impl StreamableHttp {
             server.begin_serving();
         }
         let endpoint = self.clone();
-        let close = async move { endpoint.close().await };
+        let close = |served| async move { endpoint.close_once(served).await };
         let serving = serve(listener, self.clone(), &self.settings.limits, close);
         serving.map_err(|error| Error::closed(error.to_string()).with_source(error))
     }
 
-    /// Stops serving: running requests may finish within [`Limits::drain`], then they are cancelled; sessions and streams end.
-    /// Requests that arrive meanwhile are answered with 503. Tasks that run here are handed over to other processes that have their
-    /// store. It may be called repeatedly and concurrently.
+    /// Prepares the end of the process without losing a request. Requests are served as before, with `Connection: close` over HTTP/1,
+    /// while streams that belong to no request end, and tasks that run here are handed over to other processes that have their
+    /// store. Once nothing is in flight, or [`Limits::drain`] is over, sessions end, and requests that still run are cancelled and
+    /// answered with an error. It may be called repeatedly and concurrently.
+    ///
+    /// Later requests are served, too, until the process ends: modern ones, those of sessions in a [store](Self::session_store), which
+    /// are restored, and messages for other nodes. No request is refused because the endpoint closes: most clients would not repeat
+    /// it.
     ///
     /// An endpoint that [chooses](Self::new) among servers does not know them all: in that case, await
     /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each.
     ///
-    /// If the endpoint is mounted in a framework, close it before the framework's own server, which otherwise waits for streams
-    /// that do not end by themselves.
+    /// If the endpoint is mounted in a framework, the framework owns the listener and the connections: see
+    /// [`Serving::close`], which does both for [`serve`](Self::serve). Let the framework stop listening first, and call this
+    /// meanwhile: its own shutdown waits for streams that do not end by themselves.
     ///
     /// # Cancel safety
     /// If the future is dropped, closing goes on.
     pub async fn close(&self) {
+        let served = CancellationToken::new();
+        served.cancel();
+        let endpoint = self.clone();
+        // A runtime that shuts down aborts the task.
+        let _ = spawn(async move { endpoint.close_once(served).await }).await;
+    }
+
+    /// Closes the endpoint once the connections are `served` that its requests come over.
+    async fn close_once(&self, served: CancellationToken) {
+        let drain = self.settings.limits.drain;
         let shut_down = self.shut_down();
-        self.state.begin_close();
-        let ended = async {
-            self.sse().close().await;
-            self.state.sessions.all_gone().await;
-            self.state.open.close();
-            self.state.open.wait().await;
-            shut_down.await;
+        self.state.begin_close(drain);
+        let (state, sse) = (&*self.state, self.sse());
+        state.open.close();
+        let settled = async {
+            join!(
+                served.cancelled(),
+                state.sessions.settle(),
+                state.open.wait()
+            );
         };
-        let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
+        let sessions = async {
+            // Requests that have not ended by then are cancelled.
+            let _ = timeout(drain, settled).await;
+            state.drained.set();
+            state.sessions.close_all();
+            state.sessions.all_gone().await;
+            state.open.wait().await;
+        };
+        let ended = async { join!(sse.close_once(&served), sessions, shut_down) };
+        let bound = drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, ended).await.is_err() {
             tracing::warn!("an endpoint was closed while something in it still ran");
         }
+    }
+
+    /// The deadline of a request that is in flight while the endpoint closes. Requests that come when the drain is over have as long
+    /// again: the program that accepts connections still brings them.
+    pub(super) fn cut_at(&self) -> Instant {
+        let now = Instant::now();
+        let drain_ends = self.state.drain_ends.get().filter(|it| **it > now);
+        drain_ends.map_or_else(|| after(now, self.settings.limits.drain), |it| *it)
     }
 
     /// Shuts down the one server that the endpoint serves, unless the server has other clients, or this was done before. The
@@ -494,7 +545,7 @@ impl StreamableHttp {
     fn shut_down(&self) -> impl Future<Output = ()> + use<> {
         let is_first = !self.state.closing.is_set();
         let server = self.settings.server.clone().filter(|server| {
-            let own = self.state.sessions.open() + self.state.sse.open();
+            let own = self.state.sessions.open() + self.state.sse.count();
             is_first && server.sessions().count() <= own
         });
         let shutting_down = server.map(|server| spawn(async move { server.shut_down().await }));
@@ -614,11 +665,11 @@ impl Settings {
 }
 
 impl State {
-    /// Refuses new requests, and closes the sessions in the background.
-    pub(super) fn begin_close(&self) {
+    /// Lets connections and streams end.
+    pub(super) fn begin_close(&self, drain: Duration) {
         self.health.set_draining();
+        self.drain_ends.get_or_init(|| after(Instant::now(), drain));
         self.closing.set();
-        self.sessions.close_all();
     }
 
     /// A state without sessions, whose bytes count in this budget.
@@ -629,7 +680,10 @@ impl State {
             sse: Arc::default(),
             streams: TaskTracker::new(),
             open: TaskTracker::new(),
+            undelivered: Undelivered::of_endpoint(),
             closing: Latch::default(),
+            drain_ends: OnceLock::new(),
+            drained: Latch::default(),
             health: Arc::default(),
         })
     }

@@ -1,8 +1,9 @@
-//! Finishing of responses: charges their bytes to the budget, drops those that a client does not read, and adds CORS headers.
+//! Finishing of responses: charges their bytes to the budget, drops those that a client does not read, adds CORS headers, and ends
+//! connections while the endpoint closes.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use http::{Response, Version, request::Parts};
+use http::{HeaderValue, Response, Version, header, request::Parts};
 
 use crate::{
     http::server::{
@@ -19,7 +20,7 @@ pub(super) struct Finish {
     cors: Option<Cors>,
     budget: Arc<Budget>,
     stall: Duration,
-    is_taken: bool,
+    is_http1: bool,
 }
 
 impl Finish {
@@ -39,18 +40,25 @@ impl Finish {
             cors,
             budget: Arc::clone(budget),
             stall: limits.http.stall,
-            // An HTTP/1 server takes a short body at once, since it answers requests one after another.
-            is_taken: parts.version < Version::HTTP_2,
+            is_http1: parts.version < Version::HTTP_2,
         })
     }
 
+    /// The response. While the endpoint `is_closing`, it is the last one of its connection: the client's next request goes to
+    /// another node, or to this one after a restart.
     pub(super) fn response(
         self,
         answer: Result<Response<ResponseBody>, Refused>,
+        is_closing: bool,
     ) -> Result<Response<ResponseBody>, Infallible> {
         let response = answer.unwrap_or_else(|refused| *refused);
-        let watched = |body: ResponseBody| body.watched(&self.budget, self.stall, self.is_taken);
+        // An HTTP/1 server takes a short body at once, since it answers requests one after another.
+        let watched = |body: ResponseBody| body.watched(&self.budget, self.stall, self.is_http1);
         let mut response = response.map(watched);
+        if is_closing && self.is_http1 {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
         if let Some(cors) = self.cors {
             cors.mark(&mut response);
         }

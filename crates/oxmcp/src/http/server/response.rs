@@ -356,16 +356,15 @@ pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
     unserved(id, &why)
 }
 
-/// The response that refuses a request because the endpoint is being closed.
-pub(super) fn closing() -> Refused {
-    let why = Error::internal("the endpoint is being closed; try another time");
-    unserved(None, &why)
-}
-
 /// The response to a request that was begun, and has no answer for this reason.
 pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
     let why = format!("{reason}; it may have been done, so look before you repeat it");
-    *refuse(StatusCode::SERVICE_UNAVAILABLE, None, &Error::internal(why))
+    // Balancers and clients may repeat a request that was answered with 503.
+    *refuse(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        None,
+        &Error::internal(why),
+    )
 }
 
 /// The reason for [`unanswered`] if the endpoint holds as many bytes as it may.

@@ -72,7 +72,8 @@ where
             Ok(finish) => finish,
             Err(preflight) => return Box::pin(ready(Ok(*preflight))),
         };
-        let finished = |answer| finish.response(answer);
+        let state = Arc::clone(&self.state);
+        let finished = move |answer| finish.response(answer, state.closing.is_set());
         #[cfg(feature = "auth")]
         if let Some(resource) = &settings.protected {
             let answer = protected(self.clone(), resource.clone(), parts, body);
@@ -127,6 +128,8 @@ async fn respond<B>(
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
 {
+    // Closing waits for it.
+    let _open = endpoint.state.open.token();
     let request = match begin(endpoint, &parts).await {
         Ok(request) => request,
         Err(refused) => {
@@ -141,10 +144,6 @@ where
             let limit = request.endpoint.settings.limits.http.max_body_bytes;
             let budget = &request.endpoint.state.budget;
             let (body, charge) = validation::read_body(body, limit, budget).await?;
-            // Reading may have taken long, and closing would not wait for a request that begins now.
-            if request.endpoint.state.closing.is_set() {
-                return Err(response::closing());
-            }
             let answer = post(request, &body)?;
             drop((body, charge));
             Ok(answer.await)

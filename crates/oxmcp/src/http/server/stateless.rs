@@ -36,7 +36,7 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::undriven::{Last, Reply},
-        task::{after, lazy, reached},
+        task::{lazy, reached},
     },
 };
 
@@ -216,7 +216,7 @@ impl StatelessAnswer {
                     }
                 },
                 () = self.endpoint.state.closing.wait(), if self.cut_at.is_none() => {
-                    self.cut_at = Some(after(Instant::now(), self.endpoint.settings.limits.drain));
+                    self.cut_at = Some(self.endpoint.cut_at());
                     self.connection.in_flight().refuse_new();
                 }
                 () = reached(self.cut_at) => {

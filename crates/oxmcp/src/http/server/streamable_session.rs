@@ -1,6 +1,6 @@
 //! One session of Streamable HTTP, for programs that route requests themselves.
 
-use std::{error::Error as StdError, sync::Arc};
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -48,7 +48,8 @@ struct EndOnDrop(Arc<State>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.begin_close();
+        self.0.begin_close(Duration::ZERO);
+        self.0.sessions.close_all();
     }
 }
 
@@ -94,8 +95,8 @@ impl StreamableSession {
         response
     }
 
-    /// Ends the session: running requests may finish within [`Limits::drain`](crate::Limits::drain), then they are cancelled.
-    /// Requests that arrive meanwhile are answered with 503.
+    /// Ends the session: running requests, and those that arrive meanwhile, may finish within
+    /// [`Limits::drain`](crate::Limits::drain), then they are cancelled.
     ///
     /// # Cancel safety
     /// If the future is dropped, closing goes on.

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use oxmcp_protocol::RequestId;
@@ -23,8 +26,10 @@ pub(crate) struct InFlight<C> {
     limit: usize,
     /// Set once no new request may be begun.
     draining: Latch,
-    /// Notified when the last request has left while the connection drains.
+    /// Notified when the last request has left while that is awaited.
     emptied: Notify,
+    /// Set once [`settled`](Self::settled) was called.
+    is_awaited: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -45,6 +50,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
             limit,
             draining: Latch::default(),
             emptied: Notify::new(),
+            is_awaited: AtomicBool::new(false),
         }
     }
 
@@ -92,7 +98,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     pub(crate) fn leave(&self, id: &RequestId) {
         let mut state = self.state.lock();
         state.served.remove(id);
-        if state.served.is_empty() && self.is_draining() {
+        if state.served.is_empty() && self.is_awaited.load(Ordering::Relaxed) {
             self.emptied.notify_waiters();
         }
     }
@@ -149,9 +155,11 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.state.lock().served.is_empty()
     }
 
-    /// Waits, while the connection drains, until no request is being served any more. Cancel safe.
+    /// Waits until no request is being served. Cancel safe.
     #[cfg(feature = "http-server")]
     pub(crate) async fn settled(&self) {
+        // The lock of the table orders this before the end of all requests that it still has.
+        self.is_awaited.store(true, Ordering::Relaxed);
         loop {
             let emptied = self.emptied.notified();
             if self.is_empty() {
@@ -201,7 +209,6 @@ mod tests {
         for id in &ids {
             in_flight.enter(id, &Arc::new(Context::default())).unwrap();
         }
-        in_flight.refuse_new();
         let mut settled = Box::pin(in_flight.settled());
         for id in &ids {
             assert!(settled.as_mut().now_or_never().is_none());

@@ -1,6 +1,7 @@
 //! The HTTP endpoint of a server: modern requests, legacy sessions, resumption, stores and shutdown.
 
 mod batched_appends;
+mod draining;
 mod get_stream;
 pub(crate) mod legacy;
 mod modern;

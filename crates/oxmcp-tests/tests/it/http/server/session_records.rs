@@ -1,6 +1,10 @@
 //! Records of sessions in a store.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use http::StatusCode;
@@ -9,7 +13,7 @@ use oxmcp::{
     store::{Creation, SessionRecord, SessionStore, Setting, StoredSession},
 };
 use serde_json::{Value, json};
-use tokio::{sync::Notify, task::yield_now};
+use tokio::{sync::Notify, task::yield_now, time::sleep};
 
 use crate::http::server::{
     legacy::{call_steps, endpoint, steps},
@@ -309,15 +313,51 @@ async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
 
     let server = calculator().logging();
     let endpoint = endpoint(&server).session_store(Stuck);
-    let session = Session::open(&endpoint).await;
-    let answer = session.post(&set_level(1, "debug")).await;
-    assert_eq!(answer.status(), StatusCode::OK);
-    let elsewhere = crate::http::server::legacy::endpoint(&calculator()).session_store(Stuck);
-    let answer = session.at(&elsewhere).post(&set_level(2, "debug")).await;
+    let opening = initialize(LEGACY, json!({})).to_string();
+    let refused = send(&endpoint, builder("POST"), opening).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let session = Session {
+        endpoint: endpoint.clone(),
+        id: "0".repeat(32),
+    };
+    let answer = session.post(&set_level(2, "debug")).await;
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
     endpoint.close().await;
     assert_eq!(server.sessions().count(), 0);
+}
+
+/// It would be unknown to all other nodes.
+#[tokio::test]
+async fn a_session_that_cannot_be_stored_is_refused() {
+    let sessions = SharedSessions::default();
+    let server = calculator();
+    let endpoint = endpoint(&server).session_store(sessions.clone());
+    sessions.is_away.store(true, Ordering::Relaxed);
+    let opening = initialize(LEGACY, json!({})).to_string();
+    let refused = send(&endpoint, builder("POST"), opening).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
+    assert!(!refused.headers().contains_key("mcp-session-id"));
+    assert_eq!(server.sessions().count(), 0);
+    sessions.is_away.store(false, Ordering::Relaxed);
+    let opened = Session::open(&endpoint).await;
+    assert!(sessions.load(&opened.id).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_setting_is_stored_once_the_store_is_available_again() {
+    let sessions = SharedSessions::default();
+    let server = calculator().logging();
+    let endpoint = endpoint(&server).session_store(sessions.clone());
+    let session = Session::open(&endpoint).await;
+    sessions.is_away.store(true, Ordering::Relaxed);
+    let answer = session.post(&set_level(1, "debug")).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    sleep(Duration::from_secs(60)).await;
+    sessions.is_away.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(10)).await;
+    let record = sessions.load(&session.id).await.unwrap().unwrap().record;
+    assert_eq!(json!(record.log_level), json!("debug"));
 }
 
 #[tokio::test]

@@ -119,8 +119,17 @@ pub(crate) struct SharedSessions {
     pub(crate) pause: Arc<Pause>,
     /// The ids that were to be loaded.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
-    /// Whether loads fail for now.
+    /// Whether creations, loads and changes fail for now.
     pub(crate) is_away: Arc<AtomicBool>,
+}
+
+impl SharedSessions {
+    fn check(&self) -> Result<()> {
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Err(Error::closed("the database is away")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl SessionStore for SharedSessions {
@@ -131,19 +140,19 @@ impl SessionStore for SharedSessions {
         lasts: Duration,
         max_each: usize,
     ) -> Result<Creation> {
+        self.check()?;
         self.store.create(id, record, lasts, max_each).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
         self.asked.lock().unwrap().push(id.to_owned());
-        if self.is_away.load(Ordering::Relaxed) {
-            return Err(Error::internal("the database is away"));
-        }
+        self.check()?;
         self.store.load(id).await
     }
 
     async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
         self.pause.pass(Act::Set).await;
+        self.check()?;
         self.store.set(id, setting).await
     }
 

@@ -272,7 +272,7 @@ async fn d3_an_address_is_served_until_it_is_closed() {
     let serving = service(calculator()).serve("127.0.0.1:0").await.unwrap();
     let address = serving.local_addr();
     let mut get = TcpStream::connect(address).await.unwrap();
-    let head = format!("GET /sse HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    let head = format!("GET /sse HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n");
     get.write_all(head.as_bytes()).await.unwrap();
     let begun = read_until(&mut get, "\n\n").await;
     let (_, endpoint) = begun.split_once("data: ").unwrap();
@@ -290,6 +290,7 @@ async fn d3_an_address_is_served_until_it_is_closed() {
         read_until(&mut post, "\r\n\r\n").await;
         read_until(&mut get, &format!("\"id\":{id},")).await;
     }
+    drop(post);
     serving.close().await;
     let mut rest = String::new();
     get.read_to_string(&mut rest).await.unwrap();

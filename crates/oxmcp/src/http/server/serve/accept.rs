@@ -10,6 +10,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
+    join,
     net::{TcpListener, TcpStream, ToSocketAddrs, lookup_host},
     select,
     task::JoinSet,
@@ -19,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     activity::Timeouts,
-    connection::{HttpService, Shared, serve_connection},
-    serving::{CloseSignal, Serving},
+    connection::{HttpService, Phases, Shared, serve_connection},
+    serving::{CLOSE_GRACE, CloseSignal, Serving},
 };
 use crate::{
     error::{Error, Result},
@@ -40,6 +41,10 @@ pub(super) trait Listener: Send + 'static {
 
     /// Accepts the next connection. Cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Io>> + Send;
+
+    /// Stops listening. Returns at most `max` connections that clients have opened and that were not accepted yet: they may carry
+    /// requests, which would be lost.
+    fn close(self, max: usize) -> Vec<Self::Io>;
 }
 
 impl Listener for TcpListener {
@@ -51,6 +56,29 @@ impl Listener for TcpListener {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+
+    fn close(self, max: usize) -> Vec<TcpStream> {
+        // The runtime may not know of them yet, so the kernel is asked.
+        let accepted = self.into_std().and_then(|listener| {
+            let mut accepted = Vec::new();
+            while accepted.len() < max {
+                match listener.accept() {
+                    Ok((stream, _)) => accepted.push(adopt(stream)?),
+                    Err(error) if is_of_one_connection(&error) => {}
+                    Err(_) => break,
+                }
+            }
+            Ok(accepted)
+        });
+        accepted.unwrap_or_default()
+    }
+}
+
+/// A connection that the kernel has accepted, for the runtime.
+fn adopt(stream: std::net::TcpStream) -> io::Result<TcpStream> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    TcpStream::from_std(stream)
 }
 
 /// Listens on the first of these addresses on which that is possible.
@@ -81,19 +109,20 @@ pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener>
     })
 }
 
-/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, `on_close` runs: it shuts down the service while
-/// connections are still accepted, since a request that is ending may wait for a message on another connection. All of this is
-/// bounded by [`Limits::drain`].
+/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, it stops listening, so that clients and load
+/// balancers are refused at once, and take another node. `on_close` then shuts down the service while the open connections are served;
+/// its argument is cancelled once they have ended, or when [`Limits::drain`] is over.
 ///
 /// Fails if the listener has no address.
-pub(crate) fn serve<S>(
+pub(crate) fn serve<S, F>(
     listener: TcpListener,
     service: S,
     limits: &Limits,
-    on_close: impl Future<Output = ()> + Send + 'static,
+    on_close: impl FnOnce(CancellationToken) -> F + Send + 'static,
 ) -> io::Result<Serving>
 where
     S: HttpService,
+    F: Future<Output = ()> + Send + 'static,
 {
     let (serving, signal) = Serving::new(listener.local_addr()?);
     spawn(run(listener, service, limits.clone(), signal, on_close));
@@ -101,52 +130,57 @@ where
 }
 
 /// Accepts connections until the [`Serving`] is closed, and then ends them.
-pub(super) async fn run<L, S>(
-    listener: L,
+pub(super) async fn run<L, S, F>(
+    mut listener: L,
     service: S,
     limits: Limits,
     signal: CloseSignal,
-    on_close: impl Future<Output = ()> + Send,
+    on_close: impl FnOnce(CancellationToken) -> F + Send,
 ) where
     L: Listener,
     S: HttpService,
+    F: Future<Output = ()> + Send,
 {
     let mut connections = JoinSet::new();
-    let closing = CancellationToken::new();
-    let shared = Shared::new(Timeouts::from(&limits), closing.clone());
+    let phases = Phases::default();
+    let shared = Shared::new(Timeouts::from(&limits), phases.clone());
     let start = move |io| serve_connection(io, service.clone(), Arc::clone(&shared));
     // With a limit of 0 the endpoint would serve no requests.
     let max_connections = limits.http.max_connections.max(1);
-    let deadline = select! {
+    select! {
         biased;
-        deadline = closed(&signal, &limits, on_close) => deadline,
-        never = accept(listener, &mut connections, max_connections, start) => match never {},
+        () = signal.wait() => {}
+        never = accept(&mut listener, &mut connections, max_connections, start.clone()) => match never {},
+    }
+    for io in listener.close(max_connections.saturating_sub(connections.len())) {
+        connections.spawn(start(io));
+    }
+    phases.draining.cancel();
+    let drained = after(Instant::now(), limits.drain);
+    let served = CancellationToken::new();
+    let serving = async {
+        let _ = timeout_at(drained, all_ended(&mut connections)).await;
+        served.cancel();
     };
-    closing.cancel();
-    let ended = async { while connections.join_next().await.is_some() {} };
-    if timeout_at(deadline, ended).await.is_err() {
+    let closed = timeout_at(after(drained, CLOSE_GRACE), on_close(served.clone()));
+    if let ((), Err(_)) = join!(serving, closed) {
+        tracing::warn!("what was served did not end in time, and its connections are cut");
+    }
+    phases.closing.cancel();
+    let cut = drained.max(Instant::now() + MIN_FLUSH);
+    if timeout_at(cut, all_ended(&mut connections)).await.is_err() {
         tracing::debug!(connections = connections.len(), "connections are cut");
     }
     connections.shutdown().await;
 }
 
-/// Waits until the [`Serving`] is closed and `on_close` has run. Returns the deadline of the connections.
-async fn closed(
-    signal: &CloseSignal,
-    limits: &Limits,
-    on_close: impl Future<Output = ()>,
-) -> Instant {
-    signal.wait().await;
-    let deadline = after(Instant::now(), limits.drain);
-    if timeout_at(deadline, on_close).await.is_err() {
-        tracing::warn!("what was served did not end in time, and its connections are cut");
-    }
-    deadline.max(Instant::now() + MIN_FLUSH)
+async fn all_ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 /// Accepts connections for ever, `max_connections` at a time.
 async fn accept<L, F>(
-    mut listener: L,
+    listener: &mut L,
     connections: &mut JoinSet<()>,
     max_connections: usize,
     start: impl Fn(L::Io) -> F,

@@ -75,12 +75,22 @@ pub(super) struct Shared {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     timeouts: Timeouts,
+    phases: Phases,
+}
+
+/// The phases in which a served address ends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phases {
+    /// Cancelled when no more connections are accepted. Clients of HTTP/2 are told by GOAWAY, after which nothing that they have
+    /// sent is lost. HTTP/1 has no such message: a request that meets the end of an idle connection is lost, so those stay, and
+    /// the service answers with `Connection: close`.
+    pub(super) draining: CancellationToken,
     /// Cancelled when connections must end after their requests in flight.
-    closing: CancellationToken,
+    pub(super) closing: CancellationToken,
 }
 
 impl Shared {
-    pub(super) fn new(timeouts: Timeouts, closing: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(timeouts: Timeouts, phases: Phases) -> Arc<Self> {
         let mut http1 = http1::Builder::new();
         http1
             .max_buf_size(READ_AHEAD)
@@ -96,7 +106,7 @@ impl Shared {
             http1,
             http2,
             timeouts,
-            closing,
+            phases,
         })
     }
 }
@@ -112,7 +122,7 @@ where
     let preface = select! {
         biased;
         preface = timeout(shared.timeouts.head, preface::read(io, activity.clone())) => preface,
-        () = shared.closing.cancelled() => return,
+        () = shared.phases.closing.cancelled() => return,
     };
     let Ok(Ok((version, io))) = preface else {
         tracing::debug!("a connection ended before its first request");
@@ -126,21 +136,26 @@ where
     match version {
         Version::Http1 => {
             let connection = pin!(shared.http1.serve_connection(io, service));
-            drive(connection, &activity, &shared).await;
+            drive(connection, &activity, &shared, &shared.phases.closing).await;
         }
         Version::Http2 => {
             activity.is_http2();
             // Boxed, since it is larger, and there may be thousands of connections over HTTP/1.
             let mut connection = Box::pin(shared.http2.serve_connection(io, service));
-            drive(connection.as_mut(), &activity, &shared).await;
+            let ends = &shared.phases.draining;
+            drive(connection.as_mut(), &activity, &shared, ends).await;
         }
     }
 }
 
-/// Drives a connection to its end. A connection that is idle for too long shuts down gracefully; one that exceeds another time-out
-/// is dropped.
-async fn drive<C>(mut connection: Pin<&mut C>, activity: &Activity, shared: &Shared)
-where
+/// Drives a connection to its end. A connection that is idle for too long, or when it `ends`, shuts down gracefully; one that exceeds
+/// another time-out is dropped.
+async fn drive<C>(
+    mut connection: Pin<&mut C>,
+    activity: &Activity,
+    shared: &Shared,
+    ends: &CancellationToken,
+) where
     C: GracefulConnection<Error: Display>,
 {
     let mut timer = pin!(sleep(shared.timeouts.head));
@@ -154,7 +169,7 @@ where
                 }
                 return;
             }
-            () = shared.closing.cancelled(), if !shuts_down => {}
+            () = ends.cancelled(), if !shuts_down => {}
             exceeded = poll_fn(|cx| activity.poll_exceeded(&shared.timeouts, timer.as_mut(), cx)) => {
                 tracing::debug!("a connection is closed: {exceeded}");
                 if exceeded != Exceeded::Idle || shuts_down {

@@ -61,8 +61,11 @@ impl Serving {
         self.address
     }
 
-    /// Stops serving: running requests may finish within [`Limits::drain`](crate::Limits::drain), then the connections are dropped.
-    /// Returns when all of them have ended. It may be called repeatedly and concurrently.
+    /// Stops serving without losing a request. The address refuses new connections at once. What comes over the open ones is
+    /// served, and each ends with its next response (HTTP/1: `Connection: close`; HTTP/2: GOAWAY), or when
+    /// [`Limits::drain`](crate::Limits::drain) is over: an idle connection stays until then, because a request that meets its end
+    /// would be lost. Requests that have not finished by then are cancelled. Returns when all connections have ended. It may be
+    /// called repeatedly and concurrently.
     ///
     /// # Cancel safety
     /// If the future is dropped, closing goes on.

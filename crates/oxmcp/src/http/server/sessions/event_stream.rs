@@ -136,6 +136,8 @@ enum Input {
     AllTaken,
     /// Another node has taken the stream.
     Fenced,
+    /// The client must find another node.
+    Leaving,
 }
 
 /// The progress of a stream.
@@ -282,6 +284,7 @@ impl EventStream {
                 }
             }
             Input::Fenced => return Progress::Replaced,
+            Input::Leaving => return Progress::Sent,
         }
         self.replay().await;
         Progress::Sending
@@ -365,6 +368,12 @@ impl EventStream {
                     None if self.leave() => break,
                     None => {}
                 },
+                () = self.session.leaving() => {
+                    if self.leave() {
+                        self.send_to_reader(COME_BACK_LATER.into()).await;
+                        break;
+                    }
+                }
                 () = sleep(KEEP_ALIVE) => self.keep_alive().await,
             }
             if let Some(seen) = self.replay_after.take() {
@@ -393,6 +402,7 @@ impl EventStream {
             () = fenced(writer) => Input::Fenced,
             () = drained(reader), if is_unmarked => Input::AllTaken,
             () = changed(standing, writer, self.sent) => Input::Changed,
+            () = self.session.leaving(), if self.purpose == Purpose::Standing => Input::Leaving,
             () = sleep(KEEP_ALIVE), if reader.is_some() => Input::Silence,
         }
     }

@@ -114,11 +114,7 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
     let why = Error::internal(format!(
         "there are {limit} streams, which is the limit; try another time"
     ));
-    Err(response::refuse(
-        StatusCode::SERVICE_UNAVAILABLE,
-        None,
-        &why,
-    ))
+    Err(response::unserved(None, &why))
 }
 
 /// Ends a session.
@@ -152,7 +148,7 @@ fn lost() -> Refused {
 /// The refusal if it is unknown whether the events are stored: a client that is told that they are lost abandons the stream.
 fn unknown() -> Refused {
     let why = Error::internal("the stream cannot be looked for now; try another time");
-    response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
+    response::unserved(None, &why)
 }
 
 /// The rest of a stream that has ended, or is not sent on this node.

@@ -103,7 +103,7 @@ impl UnopenedSession {
         let sessions = &endpoint.state.sessions;
         sessions.ensure_sweeper(|| sweep(endpoint.clone()));
         if endpoint.state.closing.is_set() {
-            session.begin_close();
+            session.leave();
         }
         session
     }
@@ -235,7 +235,11 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
         endpoint.remove_record(&session).await;
     }
     sessions.remove(&session);
-    let limit = connection.limits.drain;
+    let limit = if endpoint.state.drained.is_set() {
+        Duration::ZERO
+    } else {
+        connection.limits.drain
+    };
     connection.in_flight().refuse_new();
     // Handlers that have not finished by then are cancelled by the end of the connection.
     let _ = timeout(limit, connection.in_flight().settled()).await;

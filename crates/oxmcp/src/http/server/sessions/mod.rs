@@ -33,7 +33,7 @@ mod stream_writer;
 mod streams;
 
 pub(super) use get::{delete, get};
-pub(super) use nodes::{relay, relay_batch};
+pub(super) use nodes::{Undelivered, relay, relay_batch};
 pub(super) use post::{Posted, open, post};
 pub(super) use quota::{QuotaExceeded, QuotaPermit, SessionQuota};
 pub(super) use registry::Sessions;

@@ -162,18 +162,18 @@ impl Persistence {
     }
 
     /// Stores the settings that `settings` returns, unless a later call has included this change. Stores none if it returns `None`.
-    /// Returns the version of the record if a setting was stored.
+    /// Returns the version of the record if a setting was stored, and false if the store has failed and may store the rest later.
     pub(super) async fn save(
         &self,
         id: &str,
         change: u64,
         settings: impl FnOnce() -> Option<SessionSettings>,
-    ) -> Option<u64> {
+    ) -> (Option<u64>, bool) {
         let mut saved = self.saved.lock().await;
         if saved.changes >= change || self.is_over() {
-            return None;
+            return (None, true);
         }
-        let mut newest = None;
+        let (mut newest, mut is_saved) = (None, true);
         let changes = self.changes.load(Ordering::Acquire);
         let differing = settings().map_or_else(Vec::new, |it| saved.settings.differing(&it));
         for setting in differing {
@@ -190,12 +190,16 @@ impl Persistence {
                     }
                 }
                 Ok(None) => self.note_over(),
-                // The next change tries again.
-                Err(error) => log(Err(error)),
+                Err(error) => {
+                    is_saved &= error.is_refusal();
+                    log(Err(error));
+                }
             }
         }
-        saved.changes = changes;
-        newest
+        if is_saved {
+            saved.changes = changes;
+        }
+        (newest, is_saved)
     }
 
     /// Removes the record of a session that is over. Waits for a change in progress; none follows. Returns whether this is news for

@@ -12,7 +12,6 @@ use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
     persistence::Persistence,
-    quota::QuotaExceeded,
     session::{Session, SessionGuard},
     stored_events::Record,
     streams::Purpose,
@@ -129,10 +128,7 @@ async fn opened(
     }
     let persistence = match keep_record(&endpoint, &mut session, initialize).await {
         Ok(persistence) => persistence,
-        Err(exceeded) => {
-            let (status, why) = exceeded.why(&endpoint.settings.limits);
-            return *response::refuse(status, None, &Error::internal(why));
-        }
+        Err(refused) => return *refused,
     };
     let opened = Arc::clone(&*session);
     let session = session.open(&endpoint);
@@ -154,12 +150,12 @@ async fn opened(
 /// Stores the record of a new session, if there is a session store.
 ///
 /// # Errors
-/// If all nodes together have too many sessions.
+/// The response that refuses the request.
 async fn keep_record(
     endpoint: &StreamableHttp,
     session: &mut UnopenedSession,
     initialize: Option<Box<RawValue>>,
-) -> Result<Option<Persistence>, QuotaExceeded> {
+) -> Result<Option<Persistence>, Refused> {
     let Some(store) = &endpoint.settings.sessions else {
         return Ok(None);
     };
@@ -167,9 +163,8 @@ async fn keep_record(
     let params = initialize.or_else(|| shortened(session));
     match params.and_then(|params| session.new_record(params)) {
         Some(record) => {
-            endpoint
-                .create_record(session, store, record, evicted)
-                .await
+            let created = endpoint.create_record(session, store, record, evicted);
+            created.await
         }
         None => Ok(None),
     }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
+use futures_util::future::join_all;
 use tokio::task::AbortHandle;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken};
 
@@ -144,6 +145,22 @@ impl Sessions {
 
     pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
         self.by_id.read().values().for_each(visit);
+    }
+
+    /// Waits until nothing is in flight in any session. The standing streams of each end once nothing is in flight in it. Cancel
+    /// safe.
+    pub(in crate::http::server) async fn settle(&self) {
+        loop {
+            let mut sessions = Vec::new();
+            self.for_each(|session| sessions.push(Arc::clone(session)));
+            let is_busy = |it: &Arc<Session>| !it.connection().in_flight().is_empty();
+            let was_busy = sessions.iter().any(is_busy);
+            join_all(sessions.iter().map(|session| session.settle())).await;
+            // Other requests may have begun meanwhile.
+            if !was_busy {
+                return;
+            }
+        }
     }
 
     /// Closes all sessions, in the background.

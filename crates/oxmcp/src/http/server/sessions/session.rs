@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    nodes::Forwarder,
+    nodes::{Forwarder, Undelivered},
     persistence::{Persistence, SessionSettings},
     quota::{Evict, Evictable, QuotaPermit},
     streams::Streams,
@@ -25,7 +25,7 @@ use crate::{
         connection::{Caller, Connection},
         driver::budget::Charge,
         sealing::random,
-        task::after,
+        task::{Latch, after},
     },
     store::SessionRecord,
     sync::Mutex,
@@ -47,6 +47,10 @@ pub(in crate::http::server) struct Session {
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     pub(super) streams: Streams,
+    /// Set once the session's streams end because its client must find another node.
+    leaving: Latch,
+    /// Messages of the client that other nodes wait for.
+    pub(super) undelivered: Undelivered,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
 }
@@ -86,6 +90,8 @@ impl Session {
             connection,
             peer,
             streams: Streams::default(),
+            leaving: Latch::default(),
+            undelivered: Undelivered::of_session(),
             activity: Mutex::new(Activity {
                 in_use: 0,
                 idle_since: Instant::now(),
@@ -213,6 +219,23 @@ impl Session {
     /// Makes the session evictable until it is first used.
     pub(super) fn set_evictable(&self, evictable: Evictable<Self>) {
         self.activity.lock().evictable = Some(evictable);
+    }
+
+    /// Waits until no request is in flight here, and ends the streams that belong to no request from then on: the client opens them
+    /// at another node. Cancel safe.
+    pub(super) async fn settle(&self) {
+        self.connection.in_flight().settled().await;
+        self.leave();
+    }
+
+    /// Ends the streams that belong to no request from now on.
+    pub(super) fn leave(&self) {
+        self.leaving.set();
+    }
+
+    /// Waits until such streams end. Cancel safe.
+    pub(super) async fn leaving(&self) {
+        self.leaving.wait().await;
     }
 
     /// Closes the session in the background.

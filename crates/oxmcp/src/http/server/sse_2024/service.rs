@@ -9,12 +9,14 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_util::future::join_all;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
-use tokio::{net::ToSocketAddrs, time::timeout};
+use tokio::{join, net::ToSocketAddrs, time::timeout};
+use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use super::{
@@ -36,7 +38,7 @@ use crate::{
     },
     limits::Limits,
     server::{Server, ServerSession},
-    session::{connection::Caller, driver::budget::Budget, panics::catch_panic},
+    session::{connection::Caller, driver::budget::Budget, panics::catch_panic, task::spawn},
     transport::principal::Principal,
 };
 
@@ -222,7 +224,7 @@ impl LegacySse {
             server.begin_serving();
         }
         let service = self.clone();
-        let on_close = async move { service.close().await };
+        let on_close = |served| async move { service.close_once(&served).await };
         Ok(serve(
             listener,
             self.clone(),
@@ -231,15 +233,31 @@ impl LegacySse {
         )?)
     }
 
-    /// Opens no more sessions, and closes those that are open: running requests may finish within [`Limits::drain`], and streams
-    /// end. It may be called repeatedly and concurrently.
+    /// Closes the sessions: each ends once nothing is in flight in it, or when [`Limits::drain`] is over, and requests that still run
+    /// are cancelled then. Requests that come meanwhile are served, with `Connection: close` over HTTP/1. It may be called repeatedly
+    /// and concurrently.
     ///
     /// # Cancel safety
-    /// If the future is dropped, sessions go on closing, and no more are opened.
+    /// If the future is dropped, closing goes on.
     pub async fn close(&self) {
-        let closing = self.sessions.close();
-        let closed = join_all(closing.iter().map(ServerSession::close));
-        let bound = self.settings.limits.drain.saturating_add(CLOSE_GRACE);
+        let served = CancellationToken::new();
+        served.cancel();
+        let service = self.clone();
+        // A runtime that shuts down aborts the task.
+        let _ = spawn(async move { service.close_once(&served).await }).await;
+    }
+
+    /// Closes the service. Sessions that are opened meanwhile end once the connections are `served` that requests come over.
+    pub(in crate::http::server) async fn close_once(&self, served: &CancellationToken) {
+        let drain = self.settings.limits.drain;
+        let closed = async {
+            let open = self.sessions.close();
+            let ending = join_all(open.iter().map(|session| end(session, drain)));
+            let _ = join!(ending, timeout(drain, served.cancelled()));
+            let opened_since = self.sessions.close();
+            join_all(opened_since.iter().map(|it| end(it, Duration::ZERO))).await;
+        };
+        let bound = drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, closed).await.is_err() {
             tracing::warn!("a service was closed while sessions of it still ran");
         }
@@ -368,9 +386,6 @@ impl LegacySse {
 
     /// Opens a session.
     async fn open(&self, parts: Parts) -> Result<Response<ResponseBody>, Refused> {
-        if self.sessions.is_closing() {
-            return Err(closing());
-        }
         let limits = &self.settings.limits;
         let principal = parts.extensions.get::<Principal>().cloned();
         let permit = self.sessions.acquire(principal.as_ref(), limits);
@@ -422,11 +437,8 @@ impl LegacySse {
         }
         #[cfg(feature = "auth")]
         let response = response.map(|body| body.until(deadline.as_ref()));
-        if self.sessions.keep(&id, session) {
-            Ok(response)
-        } else {
-            Err(closing())
-        }
+        self.sessions.keep(&id, session);
+        Ok(response)
     }
 }
 
@@ -450,7 +462,11 @@ where
             Err(preflight) => return Box::pin(ready(Ok(*preflight))),
         };
         let service = self.clone();
-        Box::pin(async move { finish.response(service.admit(parts, body).await) })
+        Box::pin(async move {
+            let sessions = Arc::clone(&service.sessions);
+            let answer = service.admit(parts, body).await;
+            finish.response(answer, sessions.is_closing())
+        })
     }
 }
 
@@ -469,6 +485,18 @@ opaque_debug!(LegacySse, |it| {
     sessions: it.sessions.quota(),
     closing: it.sessions.is_closing(),
 });
+
+/// Ends a session once nothing is in flight in it, or after this time.
+async fn end(session: &ServerSession, drain: Duration) {
+    let connection = session.connection();
+    if timeout(drain, connection.in_flight().settled())
+        .await
+        .is_err()
+    {
+        connection.end_drain();
+    }
+    let _ = session.close().await;
+}
 
 /// The URI to post to, which contains the session id.
 fn endpoint(messages: &str, session: &str) -> String {
@@ -526,14 +554,6 @@ fn not_allowed() -> Refused {
     let allowed = HeaderValue::from_static("GET, POST");
     refused.headers_mut().insert(header::ALLOW, allowed);
     refused
-}
-
-/// The refusal while the service is closing.
-fn closing() -> Refused {
-    refuse(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the service is being closed; try another time",
-    )
 }
 
 /// The refusal after a failure of the server, whose details are only logged.

@@ -1,6 +1,12 @@
 //! Registry of the sessions of a service, by id.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use super::transport::SseInbox;
 #[cfg(feature = "auth")]
@@ -18,15 +24,10 @@ use crate::{
 /// The sessions of a service, by id.
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
-    table: RwLock<Table>,
+    open: RwLock<HashMap<Box<str>, OpenSession>>,
     /// The quota, which also counts sessions that are being opened.
     quota: SessionQuota,
-}
-
-#[derive(Default)]
-struct Table {
-    open: HashMap<Box<str>, OpenSession>,
-    closing: bool,
+    closing: AtomicBool,
 }
 
 /// A session that is open.
@@ -60,23 +61,17 @@ impl Sessions {
         &self.quota
     }
 
-    /// Keeps a session until it ends. Returns false if the service is closing.
-    pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) -> bool {
+    /// Keeps a session until it ends.
+    pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) {
         let session = opened.session.clone();
-        let mut table = self.table.write();
-        if table.closing {
-            return false;
-        }
-        table.open.insert(id.into(), opened);
-        drop(table);
+        self.open.write().insert(id.into(), opened);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
         spawn(async move {
             if let Err(error) = session.wait().await {
                 tracing::debug!(%error, "a session over SSE broke");
             }
-            sessions.table.write().open.remove(&*id);
+            sessions.open.write().remove(&*id);
         });
-        true
     }
 
     /// The inbox for messages of a session, and the session. `None` for a principal to which it does not belong, as if it did not
@@ -86,8 +81,8 @@ impl Sessions {
         id: &str,
         principal: Option<&Principal>,
     ) -> Option<(SseInbox, ServerSession)> {
-        let table = self.table.read();
-        let open = table.open.get(id)?;
+        let table = self.open.read();
+        let open = table.get(id)?;
         let found = || (open.inbox.clone(), open.session.clone());
         (open.principal.as_ref() == principal).then(found)
     }
@@ -95,31 +90,27 @@ impl Sessions {
     /// Extends the stream of a session to the deadline of a newer token.
     #[cfg(feature = "auth")]
     pub(super) fn extend(&self, id: &str, newer: &StreamDeadline) {
-        let table = self.table.read();
-        let deadline = table.open.get(id).and_then(|open| open.deadline.as_ref());
+        let table = self.open.read();
+        let deadline = table.get(id).and_then(|open| open.deadline.as_ref());
         if let Some(deadline) = deadline {
             deadline.extend(newer);
         }
     }
 
     /// The number of open sessions.
-    pub(in crate::http::server) fn open(&self) -> usize {
-        self.table.read().open.len()
+    pub(in crate::http::server) fn count(&self) -> usize {
+        self.open.read().len()
     }
 
     pub(super) fn is_closing(&self) -> bool {
-        self.table.read().closing
+        self.closing.load(Ordering::Acquire)
     }
 
-    /// Refuses new sessions, and returns those that are open.
+    /// Records that the service closes, and returns the sessions that are open.
     pub(super) fn close(&self) -> Vec<ServerSession> {
-        let mut table = self.table.write();
-        table.closing = true;
-        table
-            .open
-            .values()
-            .map(|open| open.session.clone())
-            .collect()
+        self.closing.store(true, Ordering::Release);
+        let open = self.open.read();
+        open.values().map(|open| open.session.clone()).collect()
     }
 }
 

@@ -106,7 +106,7 @@ async fn an_answer_that_has_no_room_is_refused_and_opens_no_session() {
         let builder = builder("POST").header("mcp-session-id", &id);
         let read = request(2, "resources/read", &json!({"uri": "file:///long"}));
         let refused = send(&endpoint, builder, &read).await;
-        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 }
 

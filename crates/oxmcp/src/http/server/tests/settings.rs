@@ -248,7 +248,7 @@ async fn sessions_are_routed_by_hand() {
     one.close().await;
     assert_eq!(
         one.respond(asked("one")).await.status(),
-        StatusCode::SERVICE_UNAVAILABLE
+        StatusCode::NOT_FOUND
     );
     assert_eq!(two.respond(asked("two")).await.status(), StatusCode::OK);
     drop(two);

@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    io,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -44,6 +45,8 @@ pub(super) struct Link {
     is_deaf: Arc<AtomicBool>,
     /// Whether messages of the bus are lost.
     is_lossy: Arc<AtomicBool>,
+    /// Whether the store has no room for anything new.
+    is_full: Arc<AtomicBool>,
     /// Whether leases cannot be renewed.
     loses_leases: Arc<AtomicBool>,
     asked: Arc<Mutex<Vec<&'static str>>>,
@@ -61,6 +64,17 @@ impl Link {
 
     pub(super) fn cut(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    pub(super) fn fill(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
+    }
+
+    fn check_room(&self) -> Result<()> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+        }
+        Ok(())
     }
 
     pub(super) fn deafen(&self) {
@@ -96,6 +110,7 @@ impl EventStore for Link {
         write: StreamWrite,
     ) -> Result<Option<Vec<u64>>> {
         self.pass("append").await;
+        self.check_room()?;
         self.events.append(session, stream, write).await
     }
 
@@ -120,6 +135,7 @@ impl EventStore for Link {
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.pass("claim").await;
+        self.check_room()?;
         self.events.claim(session, stream, claim, lasts).await
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
     sync::Notify,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::pair::{Pair, turns};
@@ -100,6 +100,28 @@ async fn a_question_of_one_node_is_answered_through_another_without_a_bus() {
     assert!(ended && events.len() == 1, "{events:?}");
 }
 
+/// The client cannot know which node has asked, and does not repeat an answer that was refused.
+#[tokio::test(start_paused = true)]
+async fn an_answer_reaches_its_node_through_one_that_closes() {
+    for has_closed in [false, true] {
+        let Pair { one, other, .. } = asking(LEGACY).await;
+        let (events, id) = question(&one).await;
+        let (_busy, _) = question(&other).await;
+        let closing = other.endpoint.clone();
+        let closing = tokio::spawn(async move { closing.close().await });
+        if has_closed {
+            closing.await.unwrap();
+        } else {
+            turns().await;
+        }
+        assert_eq!(
+            post(&other, &answer(&id, "Ann")).await,
+            StatusCode::ACCEPTED
+        );
+        assert_eq!(greeting(events).await, "Hello, Ann!");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_batch_of_answers_reaches_the_nodes_that_have_asked() {
     let server = calculator().tool(Tool::new(
@@ -163,13 +185,74 @@ async fn answers_to_no_question_are_kept_nowhere() {
     assert_eq!(left, Replay::Lost);
 }
 
+/// The greeting, which comes once the nodes have found each other again.
+async fn late_greeting(events: Events) -> Value {
+    let rest = timeout(Duration::from_secs(60), events.rest()).await;
+    let last = rest.expect("the answer does not come").pop().unwrap();
+    last.data["result"]["content"][0]["text"].clone()
+}
+
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_left_is_refused() {
+async fn an_answer_waits_until_the_store_is_available_again() {
     let Pair { one, other, links } = asking(LEGACY).await;
-    let (_events, id) = question(&one).await;
+    let (events, id) = question(&one).await;
     links[1].cut(true);
     let status = post(&other, &answer(&id, "Ann")).await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(status, StatusCode::ACCEPTED);
+    sleep(Duration::from_secs(60)).await;
+    links[1].cut(false);
+    assert_eq!(late_greeting(events).await, "Hello, Ann!");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_asked_without_the_store_is_answered() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    for link in &links {
+        link.cut(true);
+    }
+    let (events, id) = question(&one).await;
+    let status = post(&other, &answer(&id, "Ann")).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    for link in &links {
+        link.cut(false);
+    }
+    assert_eq!(late_greeting(events).await, "Hello, Ann!");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_store_holds_up_no_answer() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    for link in &links {
+        link.fill(true);
+    }
+    let (events, id) = question(&one).await;
+    let status = post(&other, &answer(&id, "Ann")).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    assert_eq!(greeting(events).await, "Hello, Ann!");
+    // An answer to a question for which there was room waits for room.
+    links[0].fill(false);
+    let (events, id) = question(&one).await;
+    post(&other, &answer(&id, "Eve")).await;
+    links[1].fill(false);
+    assert_eq!(late_greeting(events).await, "Hello, Eve!");
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_answers_of_a_session_wait_for_the_store() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    links[1].cut(true);
+    for id in 1..=64 {
+        let status = post(&other, &answer(&json!(id), "Ann")).await;
+        assert_eq!(status, StatusCode::ACCEPTED);
+    }
+    let refused = other.post(&answer(&json!(65), "Ann")).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.headers().contains_key("retry-after"));
+    links[1].cut(false);
+    sleep(Duration::from_secs(30)).await;
+    let (events, id) = question(&one).await;
+    post(&other, &answer(&id, "Ann")).await;
+    assert_eq!(greeting(events).await, "Hello, Ann!");
 }
 
 /// A server whose tool waits until it is cancelled, and reports that.

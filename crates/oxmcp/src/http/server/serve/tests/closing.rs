@@ -14,10 +14,11 @@ use tokio::{
 use super::script::*;
 use crate::limits::Limits;
 
+/// A request that meets the end of an idle connection is lost, and the client cannot know whether it was served.
 #[tokio::test(start_paused = true)]
-async fn w13_close_lets_requests_finish_and_ends_idle_connections_at_once() {
+async fn open_connections_are_served_until_the_drain_is_over() {
     let it = tested(Limits::default());
-    let mut idle = it.connect().await;
+    let (mut idle, mut silent) = (it.connect().await, it.connect().await);
     idle.get("/a").await;
     idle.read_until("/a").await;
     let (mut waits, mut streams) = (it.connect().await, it.connect().await);
@@ -28,19 +29,40 @@ async fn w13_close_lets_requests_finish_and_ends_idle_connections_at_once() {
     let serving = Arc::clone(&it.serving);
     let closing = tokio::spawn(async move { serving.close().await });
     let start = Instant::now();
-    assert_eq!(idle.rest().await, "");
-    assert_eq!(start.elapsed().as_millis(), 0);
-    assert!(!closing.is_finished());
+    it.accepted.closed().await;
+    assert_eq!(start.elapsed().as_millis(), 0, "it listens no longer");
+    for (client, path) in [(&mut idle, "/b"), (&mut silent, "/c")] {
+        client.get(path).await;
+        client.read_until(path).await;
+    }
     it.paths.go_on.notify_one();
     it.paths.go_on.notify_one();
     assert!(waits.rest().await.ends_with("waited"));
     assert!(streams.rest().await.contains("last"));
+    assert_eq!(idle.rest().await, "");
+    assert_eq!(start.elapsed(), Limits::default().drain);
     closing.await.unwrap();
     it.serving.wait().await;
     it.serving.close().await;
-    assert!(it.accepted.is_closed(), "nothing more is accepted");
 }
 
+/// Its client has sent a request, perhaps, before it could know.
+#[tokio::test(start_paused = true)]
+async fn connections_that_wait_to_be_accepted_are_served() {
+    let it = tested(Limits::default().http(|http| http.max_connections(2)));
+    let mut clients = [it.connect().await, it.connect().await, it.connect().await];
+    for client in &mut clients {
+        client.get("/a").await;
+    }
+    let [mut first, mut second, mut third] = clients;
+    let closed = tokio::spawn(async move { it.serving.close().await });
+    first.read_until("/a").await;
+    second.read_until("/a").await;
+    assert_eq!(third.rest().await, "", "there is no room for it");
+    closed.await.unwrap();
+}
+
+/// Handlers are cancelled at the end of the drain, and their answers need a moment.
 #[tokio::test(start_paused = true)]
 async fn w13_close_is_bounded() {
     let limits = Limits::default().drain(Duration::from_secs(7));
@@ -50,7 +72,7 @@ async fn w13_close_is_bounded() {
     it.until_running(1).await;
     let start = Instant::now();
     it.serving.close().await;
-    assert_eq!(start.elapsed().as_secs(), 7);
+    assert_eq!(start.elapsed().as_secs(), 8);
     assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
     assert_eq!(client.rest().await, "");
 }
@@ -63,10 +85,11 @@ async fn w13_what_is_served_ends_before_its_connections_do() {
     let mut client = it.connect().await;
     client.get("/waits").await;
     it.until_running(1).await;
-    let serving = Arc::clone(&it.serving);
-    let closing = tokio::spawn(async move { serving.close().await });
     // A handler may wait for a message on another connection.
     let mut another = it.connect().await;
+    let serving = Arc::clone(&it.serving);
+    let closing = tokio::spawn(async move { serving.close().await });
+    it.accepted.closed().await;
     another.get("/another").await;
     another.read_until("/another").await;
     end.notify_one();
@@ -246,14 +269,32 @@ async fn a_connection_over_http2_without_a_request_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_close_does_not_wait_for_a_connection_that_has_said_nothing() {
+async fn closing_tells_clients_of_http2_at_once() {
     let it = tested(Limits::default());
+    let mut client = it.connect().await;
+    client.near.write_all(&http2_request("/a")).await.unwrap();
+    client.read_until("/a").await;
+    let serving = Arc::clone(&it.serving);
+    let closing = tokio::spawn(async move { serving.close().await });
+    let start = Instant::now();
+    let mut frames = Vec::new();
+    while let Some(frame) = next_frame(&mut client).await {
+        frames.push(frame);
+    }
+    assert!(frames.contains(&GOAWAY), "{frames:?}");
+    closing.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w13_close_waits_no_longer_than_a_drain_for_a_silent_connection() {
+    let it = tested(Limits::default().drain(Duration::from_secs(3)));
     let mut client = it.connect().await;
     client.send("PRI").await;
     sleep(Duration::from_millis(1)).await;
     let start = Instant::now();
     it.serving.close().await;
-    assert_eq!(start.elapsed().as_millis(), 0);
+    assert_eq!(start.elapsed().as_secs(), 3);
     client.rest().await;
 }
 

@@ -287,7 +287,7 @@ async fn a_port_that_is_in_use_is_named() {
 #[tokio::test]
 async fn sockets_are_served() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let serving = serve(listener, Paths::default(), &Limits::default(), async {}).unwrap();
+    let serving = serve(listener, Paths::default(), &Limits::default(), |_| async {}).unwrap();
     let address = serving.local_addr();
     assert_ne!(address.port(), 0);
     let mut client = TcpStream::connect(address).await.unwrap();

@@ -63,6 +63,11 @@ impl Listener for Script {
             None => pending().await,
         }
     }
+
+    fn close(mut self, max: usize) -> Vec<Recorded> {
+        let waiting = std::iter::from_fn(|| self.accepted.try_recv().ok());
+        waiting.flatten().take(max).collect()
+    }
 }
 
 /// A pipe that records each write.
@@ -193,6 +198,7 @@ pub(super) fn tested_until(
     };
     let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let paths = Paths::default();
+    let on_close = |_| on_close;
     tokio::spawn(run(script, paths.clone(), limits, signal, on_close));
     Tested {
         serving: Arc::new(serving),

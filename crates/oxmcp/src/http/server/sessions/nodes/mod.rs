@@ -8,6 +8,7 @@
 //! | `forward` | forwarding of messages that belong to no request into that stream, if its client listens on another node |
 //! | `questions` | answers to this node's requests to clients, if another node receives them |
 //! | `relay` | messages of clients that another node waits for |
+//! | `undelivered` | how many of them may wait for the store |
 
 mod follower;
 mod forward;
@@ -15,8 +16,10 @@ mod news;
 mod questions;
 mod relay;
 mod standing;
+mod undelivered;
 
 pub(super) use follower::Follower;
 pub(super) use forward::Forwarder;
 pub(in crate::http::server) use relay::{relay, relay_batch};
 pub(super) use standing::Standing;
+pub(in crate::http::server) use undelivered::Undelivered;

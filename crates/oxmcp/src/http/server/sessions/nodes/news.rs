@@ -22,16 +22,20 @@ use super::{
         quota::QuotaExceeded,
         restore::take_over,
         session::Session,
-        stream_writer::Place,
+        stream_writer::{Place, RETRY},
         streams::STANDING_STREAM,
     },
     forward::Forwarder,
     questions::look_for_answers,
-    relay::concerns,
+    relay::is_awaited,
 };
 use crate::{
-    error::Result,
-    http::server::{caller::lasting_caller, endpoint::StreamableHttp},
+    error::{Error, Result},
+    http::server::{
+        caller::lasting_caller,
+        endpoint::StreamableHttp,
+        response::{self, Refused},
+    },
     session::{connection::Caller, task::spawn},
     store::{AnySessionStore, Creation, Delivery, SessionRecord, StoredSession, hashed, listen},
     transport::traits::Frame,
@@ -56,8 +60,8 @@ enum News {
         session: String,
         version: u64,
     },
-    /// A notification of the client that concerns a request, or a question, of another node.
-    Notified {
+    /// A message of the client that concerns a request, or a question, of another node.
+    Posted {
         session: String,
         message: Box<RawValue>,
     },
@@ -69,14 +73,15 @@ impl StreamableHttp {
     /// expire soon.
     ///
     /// # Errors
-    /// If there are still too many sessions.
+    /// The response that refuses the request, if there are still too many sessions, or the store fails: a session without a record
+    /// would be unknown to all other nodes.
     pub(in super::super) async fn create_record(
         &self,
         session: &Session,
         store: &Arc<dyn AnySessionStore>,
         record: SessionRecord,
         mut evicted: Vec<Arc<Session>>,
-    ) -> Result<Option<Persistence>, QuotaExceeded> {
+    ) -> Result<Option<Persistence>, Refused> {
         let max_each = self.settings.limits.http.max_sessions_each;
         let create = || {
             let (store, id, record) = (Arc::clone(store), Arc::clone(session.id()), record.clone());
@@ -96,20 +101,24 @@ impl StreamableHttp {
             }
         }
         if let Some(exceeded) = exceeded(&created) {
-            return Err(exceeded);
+            let (status, why) = exceeded.why(&self.settings.limits);
+            return Err(response::refuse(status, None, &Error::internal(why)));
         }
-        match created {
+        let error = match created {
             Ok(Ok(Creation::Created)) => {
                 let stored = StoredSession::new(record, 1);
                 return Ok(Some(Persistence::new(Arc::clone(store), stored)));
             }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a session is not shared: the store does not keep it");
+            Ok(Ok(_)) => {
+                tracing::warn!("session ID already in use; session is local to this node");
+                return Ok(None);
             }
-            Ok(Ok(_)) => tracing::warn!("a session is not shared: another had its id"),
-            Err(_) => {}
-        }
-        Ok(None)
+            Ok(Err(error)) => error,
+            Err(_) => Error::internal("the store panicked"),
+        };
+        tracing::warn!(%error, "could not store a new session, which is refused");
+        let why = Error::internal("could not open a session: the session store failed; try again");
+        Err(response::unserved(None, &why))
     }
 
     /// Lets other nodes take part in a session from now on.
@@ -134,20 +143,39 @@ impl StreamableHttp {
     }
 
     /// Saves the changed settings of a session and tells other nodes, in a task of its own: the client that has changed them may
-    /// disconnect.
+    /// disconnect. If the store fails, another task tries again until the store works.
     pub(in super::super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
         let change = session.persistence()?.changed();
         let (session, endpoint) = (Arc::clone(session), self.clone());
         Some(spawn(async move {
-            if let Some(persistence) = session.persistence() {
-                let settings = || session.settings();
-                let version = persistence.save(session.id(), change, settings).await;
-                if let Some(version) = version {
-                    let session = hashed(session.id());
-                    endpoint.tell(&News::Changed { session, version }).await;
-                }
+            if endpoint.save_once(&session, change).await {
+                return;
             }
+            let session = Arc::downgrade(&session);
+            spawn(async move {
+                sleep(RETRY).await;
+                while let Some(session) = session.upgrade().filter(|it| !it.connection().is_cut())
+                    && !endpoint.save_once(&session, change).await
+                {
+                    drop(session);
+                    sleep(RETRY).await;
+                }
+            });
         }))
+    }
+
+    /// Saves the settings of a session that have changed. Returns false if the store has failed.
+    async fn save_once(&self, session: &Session, change: u64) -> bool {
+        let Some(persistence) = session.persistence() else {
+            return true;
+        };
+        let settings = || session.settings();
+        let (version, is_saved) = persistence.save(session.id(), change, settings).await;
+        if let Some(version) = version {
+            let session = hashed(session.id());
+            self.tell(&News::Changed { session, version }).await;
+        }
+        is_saved
     }
 
     /// Removes the record of a session that its client ends, and gives the other nodes time to receive the message about it.
@@ -179,16 +207,17 @@ impl StreamableHttp {
             .is_ok()
     }
 
-    /// Tells other nodes of a notification that may concern a request or a question of theirs.
+    /// Tells other nodes of a message that may concern a request or a question of theirs.
     ///
     /// # Errors
     /// If it is not known whether they were told.
-    pub(super) async fn tell_notification(&self, session: &Session, text: String) -> Result<()> {
-        let (Some(bus), Ok(message)) = (&self.settings.bus, RawValue::from_string(text)) else {
+    pub(super) async fn tell_message(&self, session: &Session, text: &str) -> Result<()> {
+        let message = RawValue::from_string(text.to_owned());
+        let (Some(bus), Ok(message)) = (&self.settings.bus, message) else {
             return Ok(());
         };
         let session = hashed(session.id());
-        match serde_json::to_vec(&News::Notified { session, message }) {
+        match serde_json::to_vec(&News::Posted { session, message }) {
             Ok(news) => bus.publish(TOPIC, news.into()).await,
             Err(_) => Ok(()),
         }
@@ -224,9 +253,9 @@ impl StreamableHttp {
                     persistence.note_version(version);
                 }
             }
-            Ok(News::Notified { session, message }) => {
+            Ok(News::Posted { session, message }) => {
                 if let Some(session) = sessions.find_hashed(&session) {
-                    take_notification(&session, message.get());
+                    take_message(&session, message.get());
                 }
             }
             Err(_) => tracing::warn!("a message of another node is not understood"),
@@ -325,14 +354,11 @@ fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceed
     }
 }
 
-/// Processes a notification that another node has received, if it concerns a request or a question of this node.
-fn take_notification(session: &Session, text: &str) {
+/// Processes a message that another node has received, if it concerns a request or a question of this node.
+fn take_message(session: &Session, text: &str) {
     let mut params = RequestParams::unread();
-    let concerned = match Envelope::parse_str(text, &mut params) {
-        Ok(Envelope::Notification(notification)) => concerns(session, &notification),
-        _ => None,
-    };
-    if concerned == Some(true) {
+    let message = Envelope::parse_str(text, &mut params);
+    if message.is_ok_and(|message| is_awaited(session, &message)) {
         let branch = session.branch(Caller::default());
         branch.take(Frame::Message(text.as_bytes()));
     }

@@ -50,15 +50,22 @@ struct Question {
 
 impl Question {
     async fn begin(session: Weak<Session>, place: Place) -> Self {
-        // Other nodes leave an answer only if the stream exists. No node writes the stream under this lease.
-        let begun = place.claim(Claim::IfFree, LEASE).await;
-        log(begun.map(drop));
+        let is_open = open(&place).await;
         Self {
             runtime: Handle::current(),
-            _looking: AbortOnDropHandle::new(spawn(look(session, place.clone()))),
+            _looking: AbortOnDropHandle::new(spawn(look(session, place.clone(), is_open))),
             place,
         }
     }
+}
+
+/// Creates the stream in which other nodes leave an answer: they do so only if it exists. No node writes it under this lease. Returns
+/// false if the store has failed.
+async fn open(place: &Place) -> bool {
+    let begun = place.claim(Claim::IfFree, LEASE).await;
+    let is_open = begun.is_ok();
+    log(begun.map(drop));
+    is_open
 }
 
 impl Drop for Question {
@@ -74,9 +81,14 @@ impl Drop for Question {
     }
 }
 
-async fn look(session: Weak<Session>, place: Place) {
+async fn look(session: Weak<Session>, place: Place, mut is_open: bool) {
     let mut was_told = false;
     loop {
+        if !is_open {
+            sleep(RETRY).await;
+            is_open = open(&place).await;
+            continue;
+        }
         place.changed(0, was_told).await;
         was_told = true;
         match place.after(0, 1).await {
@@ -91,8 +103,8 @@ async fn look(session: Weak<Session>, place: Place) {
                     return;
                 }
             }
-            // The store has evicted the stream, so no other node can leave an answer.
-            Ok(Replay::Lost) => return,
+            // The store has evicted or forgotten the stream.
+            Ok(Replay::Lost) => is_open = false,
             Err(error) => {
                 log(Err(error));
                 sleep(RETRY).await;

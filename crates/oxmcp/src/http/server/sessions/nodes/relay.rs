@@ -1,6 +1,6 @@
 //! Relay of messages for other nodes that clients post to this node: answers to questions, cancellations, and progress.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_core::future::BoxFuture;
 use http::{Response, StatusCode};
@@ -10,16 +10,31 @@ use oxmcp_protocol::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::{super::session::Session, questions};
+use super::{
+    super::{
+        session::{Session, SessionGuard},
+        stream_writer::RETRY,
+    },
+    questions,
+};
 use crate::{
     error::{Error, Result},
     http::server::{
         endpoint::{EndpointRequest, StreamableHttp},
         response::{self, ResponseBody},
     },
+    session::{
+        driver::budget::Charge,
+        task::{after, spawn},
+    },
     store::{EventBatch, Replay, StreamWrite},
 };
+
+/// The time for which a message waits for the store and the bus: as long as a question waits for its answer by default.
+const WAITS: Duration = Duration::from_secs(10 * 60);
 
 /// A message that may be for another node.
 enum Stray {
@@ -40,16 +55,13 @@ pub(in crate::http::server) fn relay(
     let text = str::from_utf8(text).ok()?.to_owned();
     let (endpoint, session) = (request.endpoint.clone(), session.enter());
     Some(Box::pin(async move {
-        match endpoint.relay(&session, stray, text).await {
-            Ok(()) => response::empty(StatusCode::ACCEPTED),
-            Err(error) => {
-                tracing::warn!(%error, "what another node waits for cannot be relayed");
-                let why = Error::internal(
-                    "another node waits for this, and cannot be reached now; try another time",
-                );
-                *response::refuse(StatusCode::SERVICE_UNAVAILABLE, None, &why)
-            }
+        if endpoint.deliver(session, stray, text).await {
+            return response::empty(StatusCode::ACCEPTED);
         }
+        let why = Error::internal(
+            "could not pass the message on to the node that waits for it: too many such messages wait for the store; try again",
+        );
+        *response::unserved(None, &why)
     }))
 }
 
@@ -75,12 +87,11 @@ pub(in crate::http::server) fn relay_batch(
     if strays.is_empty() {
         return None;
     }
-    let (endpoint, session) = (request.endpoint.clone(), session.enter());
+    let (endpoint, session) = (request.endpoint.clone(), Arc::clone(session));
     Some(Box::pin(async move {
         for (stray, text) in strays {
-            if let Err(error) = endpoint.relay(&session, stray, text).await {
-                tracing::warn!(%error, "what another node waits for cannot be relayed");
-            }
+            // A batch has no response that could say so; the log does.
+            endpoint.deliver(session.enter(), stray, text).await;
         }
     }))
 }
@@ -101,8 +112,20 @@ fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option
     }
 }
 
+/// Whether a message that another node has received concerns a request or a question of this node.
+pub(super) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> bool {
+    match message {
+        Envelope::Request(_) => false,
+        Envelope::Response(response) => {
+            let id = response.id.as_ref().and_then(|id| id.as_number());
+            id.is_some_and(|id| session.connection().calls().is_waiting(id))
+        }
+        Envelope::Notification(notification) => concerns(session, notification) == Some(true),
+    }
+}
+
 /// Whether a notification concerns a request or a question of this node. `None` if it is of another kind.
-pub(super) fn concerns(
+fn concerns(
     session: &Session,
     notification: &RawNotification<'_, RequestParams<'_>>,
 ) -> Option<bool> {
@@ -127,32 +150,108 @@ fn decode<T: Payload + DeserializeOwned>(
     T::from_json(notification.params?.raw.get()).ok()
 }
 
-impl StreamableHttp {
-    async fn relay(&self, session: &Arc<Session>, stray: Stray, text: String) -> Result<()> {
-        match (stray, &self.settings.events) {
-            (Stray::Answer(id), Some(store)) => {
-                let place = questions::place(store, session.id(), id);
-                match place.after(0, 0).await? {
-                    Replay::Events { ended: false, .. } => {
-                        let answer = EventBatch::from_iter([text]);
-                        let left = place.append(StreamWrite::new(answer).ending()).await;
-                        // A refusal means that the question was answered meanwhile.
-                        left.map(drop).or_else(|error| {
-                            if error.is_refusal() {
-                                Ok(())
-                            } else {
-                                Err(error)
-                            }
-                        })
-                    }
-                    _ => {
-                        tracing::debug!("an answer to what no node waits for was ignored");
-                        Ok(())
-                    }
-                }
-            }
-            (Stray::Notification, _) => self.tell_notification(session, text).await,
-            (Stray::Answer(_), None) => Ok(()),
+/// A message that waits, with its places in the counts.
+struct Waiting {
+    endpoint: StreamableHttp,
+    session: SessionGuard,
+    stray: Stray,
+    text: String,
+    _charge: Charge,
+    /// Closing waits for the message.
+    _open: TaskTrackerToken,
+}
+
+impl Waiting {
+    /// # Errors
+    /// The message, if too many wait.
+    fn new(
+        endpoint: StreamableHttp,
+        session: SessionGuard,
+        stray: Stray,
+        text: String,
+    ) -> Option<Self> {
+        let state = &endpoint.state;
+        let mut charge = state.budget.charge(0);
+        if !charge.grow(text.len()) || !session.undelivered.enter() {
+            return None;
         }
+        if !state.undelivered.enter() {
+            session.undelivered.leave();
+            return None;
+        }
+        Some(Self {
+            _charge: charge,
+            _open: state.open.token(),
+            endpoint,
+            session,
+            stray,
+            text,
+        })
+    }
+
+    /// Relays the message once the store and the bus work.
+    async fn deliver(self) {
+        let given_up = after(Instant::now(), WAITS);
+        loop {
+            sleep(RETRY).await;
+            let Self { session, text, .. } = &self;
+            match self.endpoint.relay(session, &self.stray, text).await {
+                Ok(()) => return,
+                Err(error) if Instant::now() >= given_up => {
+                    tracing::warn!(%error, "dropping a client message for another node");
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.session.undelivered.leave();
+        self.endpoint.state.undelivered.leave();
+    }
+}
+
+impl StreamableHttp {
+    /// Relays a message. If the store or the bus fails, the message waits here for them: a client posts an answer once, and the
+    /// question would wait for it in vain. Returns false if too many wait.
+    async fn deliver(&self, session: SessionGuard, stray: Stray, text: String) -> bool {
+        let Err(error) = self.relay(&session, &stray, &text).await else {
+            return true;
+        };
+        let waiting = Waiting::new(self.clone(), session, stray, text);
+        let is_kept = waiting.is_some();
+        tracing::warn!(%error, is_kept, "could not pass a client message on to another node");
+        if let Some(waiting) = waiting {
+            spawn(waiting.deliver());
+        }
+        is_kept
+    }
+
+    /// Relays a message to the node that waits for it, if there is one.
+    ///
+    /// # Errors
+    /// If it is unknown whether the node gets it.
+    async fn relay(&self, session: &Session, stray: &Stray, text: &str) -> Result<()> {
+        if let (Stray::Answer(id), Some(store)) = (stray, &self.settings.events) {
+            let place = questions::place(store, session.id(), *id);
+            match place.after(0, 0).await? {
+                Replay::Events { ended: false, .. } => {
+                    let answer = EventBatch::from_iter([text]);
+                    let left = place.append(StreamWrite::new(answer).ending()).await;
+                    // A refusal means that the question was answered meanwhile.
+                    return match left {
+                        Err(error) if !error.is_refusal() => Err(error),
+                        _ => Ok(()),
+                    };
+                }
+                Replay::Events { .. } => return Ok(()),
+                // Perhaps the store had no room for the question, or was away when it was asked.
+                Replay::Lost => {}
+            }
+        }
+        self.tell_message(session, text).await
     }
 }
