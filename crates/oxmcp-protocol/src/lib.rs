@@ -15,6 +15,7 @@
 //! | `mrtr` | multi round-trip requests: requests of the server within the result of a client's request |
 //! | `result` | encoding of results |
 //! | `values` | value types used by the message types |
+//! | [`lenient`] | reading of messages that do not follow the specification to the letter |
 //! | [`framing`] | decoders from byte streams to messages: lines and server-sent events |
 //! | [`http_headers`] | headers that repeat parts of a message |
 //! | [`uri_template`], `uri` | RFC 6570 templates, expanded and matched; the rules of URIs |
@@ -23,6 +24,7 @@ mod error;
 pub mod framing;
 pub mod http_headers;
 mod jsonrpc;
+pub mod lenient;
 pub mod message;
 mod meta;
 mod mrtr;

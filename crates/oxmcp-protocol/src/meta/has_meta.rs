@@ -2,7 +2,10 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::meta::object::Meta;
+use crate::{
+    lenient::{self, Reading},
+    meta::object::Meta,
+};
 
 /// Params or a result with a `_meta` member.
 pub trait HasMeta: Serialize {
@@ -27,5 +30,16 @@ pub trait HasMeta: Serialize {
         Self: DeserializeOwned,
     {
         serde_json::from_str(json)
+    }
+
+    /// Reads the value from JSON that could not be read strictly.
+    ///
+    /// # Errors
+    /// If the text cannot be read leniently either.
+    fn read_leniently(json: &str) -> serde_json::Result<Reading<Self>>
+    where
+        Self: DeserializeOwned,
+    {
+        lenient::read(json)
     }
 }

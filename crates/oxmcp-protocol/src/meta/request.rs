@@ -12,6 +12,7 @@ use crate::{
         envelope::Params,
         error::{ErrorCode, ErrorObject},
     },
+    lenient,
     meta::{object::Meta, progress_token::ProgressToken, trace_context::TraceContext},
     result::tool_index::ResultIndex,
     revision::version::Revision,
@@ -166,7 +167,8 @@ impl<'a> RequestParams<'a> {
             return Err(ErrorObject::invalid_params(message));
         }
         match self.meta.raw {
-            Some(raw) if !raw.is_object() && !raw.is_null() => {
+            // An empty array is an empty object of PHP or Lua.
+            Some(raw) if !raw.is_object() && !raw.is_null() && !is_empty_array(raw) => {
                 Err(ErrorObject::invalid_params("`_meta` must be an object"))
             }
             _ => Ok(()),
@@ -321,10 +323,8 @@ impl<'a> RequestMeta<'a> {
     /// # Errors
     /// [`ErrorCode::INVALID_PARAMS`], if one of them does not have the form that the protocol defines.
     pub fn client(&self) -> Result<(Option<Implementation>, ClientCapabilities), ErrorObject> {
-        let info = self
-            .client_info
-            .map(|raw| parse(Meta::CLIENT_INFO, raw))
-            .transpose()?;
+        let info = self.client_info.filter(|info| !info.is_null());
+        let info = info.map(|raw| parse(Meta::CLIENT_INFO, raw)).transpose()?;
         let capabilities = self.client_capabilities;
         let capabilities = capabilities.map(|raw| parse(Meta::CLIENT_CAPABILITIES, raw));
         Ok((info, capabilities.transpose()?.unwrap_or_default()))
@@ -364,13 +364,8 @@ impl<'a> RequestMeta<'a> {
     /// # Errors
     /// [`ErrorCode::INVALID_PARAMS`] if there is no such level.
     pub fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
-        let Some(level) = self.log_level else {
-            return Ok(None);
-        };
-        level
-            .parse()
-            .map(Some)
-            .map_err(|error| ErrorObject::invalid_params(format!("`{}`: {error}", Meta::LOG_LEVEL)))
+        let level = self.log_level.filter(|level| !level.is_null());
+        level.map(|level| parse(Meta::LOG_LEVEL, level)).transpose()
     }
 }
 
@@ -387,8 +382,18 @@ pub fn unsupported_version(served: &[Revision], requested: &str) -> ErrorObject 
         .with_data(UnsupportedProtocolVersionData::new(supported, requested))
 }
 
+fn is_empty_array(text: Text<'_>) -> bool {
+    text.get().starts_with('[') && text.items().next().is_none()
+}
+
 fn parse<T: DeserializeOwned>(key: &str, text: Text<'_>) -> Result<T, ErrorObject> {
-    text.parse()
+    let strict = text.parse();
+    strict
+        .or_else(|error| {
+            lenient::read(text.get())
+                .map(|it| it.value)
+                .map_err(|_| error)
+        })
         .map_err(|error| ErrorObject::invalid_params(format!("`{key}`: {error}")))
 }
 

@@ -193,10 +193,14 @@ fn missing_sampling(
     Some(("give a model tools", "sampling.tools", needed))
 }
 
-fn parsed<T: DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
-    let read = serde_json::from_str::<T>(answer.get());
-    read.map(|_| answer.to_owned())
-        .map_err(|error| error.to_string())
+fn parsed<T: Payload + DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
+    match T::from_json(answer.get()) {
+        Ok(_) => Ok(answer.to_owned()),
+        Err(error) => match T::from_json_leniently(answer.get()) {
+            Ok(reading) => to_raw_value(&reading.value).map_err(|error| error.to_string()),
+            Err(_) => Err(error.to_string()),
+        },
+    }
 }
 
 fn form_answer(
@@ -204,8 +208,8 @@ fn form_answer(
     answer: &RawValue,
     revision: Revision,
 ) -> Result<Box<RawValue>, String> {
-    let mut result: ElicitResult =
-        serde_json::from_str(answer.get()).map_err(|error| error.to_string())?;
+    let answer = parsed::<ElicitResult>(answer)?;
+    let mut result = ElicitResult::from_json(answer.get()).map_err(|error| error.to_string())?;
     if result.action != ElicitAction::Accept {
         result.content = None;
     } else {

@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Implements `HasMeta::write` and `HasMeta::read`. Expanded for each type, they are compiled once, in this crate; as
+/// Implements `HasMeta::write`, `HasMeta::read` and `HasMeta::read_leniently`. Expanded for each type, they are compiled once, in this crate; as
 /// provided methods of the trait they would be compiled again in each crate that uses them, with all of the serde code
 /// below them.
 macro_rules! compile_json_here {
@@ -40,6 +40,10 @@ macro_rules! compile_json_here {
 
         fn read(json: &str) -> serde_json::Result<Self> {
             serde_json::from_str(json)
+        }
+
+        fn read_leniently(json: &str) -> serde_json::Result<crate::lenient::Reading<Self>> {
+            crate::lenient::read(json)
         }
     };
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::EncodeError,
+    lenient::{self, Reading},
     meta::{has_meta::HasMeta, object::Meta},
     result::encode::{append_members, append_meta, into_text, undo_on_error},
     revision::{projection::project::Project, version::Revision},
@@ -47,6 +48,17 @@ pub trait Payload: Serialize + Send + Sync {
         serde_json::from_str(json)
     }
 
+    /// Reads the payload from JSON that [`from_json`](Self::from_json) has refused: see [`lenient`](crate::lenient).
+    ///
+    /// # Errors
+    /// If the JSON cannot be read leniently either.
+    fn from_json_leniently(json: &str) -> serde_json::Result<Reading<Self>>
+    where
+        Self: DeserializeOwned,
+    {
+        lenient::read(json)
+    }
+
     /// Appends the payload as JSON.
     ///
     /// # Errors
@@ -70,6 +82,13 @@ impl<T: HasMeta + Project + Send + Sync> Payload for T {
         Self: DeserializeOwned,
     {
         Self::read(json)
+    }
+
+    fn from_json_leniently(json: &str) -> serde_json::Result<Reading<Self>>
+    where
+        Self: DeserializeOwned,
+    {
+        Self::read_leniently(json)
     }
 
     fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {

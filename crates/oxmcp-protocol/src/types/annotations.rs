@@ -15,7 +15,11 @@ use crate::values::{
 #[non_exhaustive]
 pub struct Annotations {
     /// The intended audience.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::lenient::optional_list"
+    )]
     pub audience: Option<Vec<Role>>,
     /// The priority, from 0 (entirely optional) to 1 (required).
     #[serde(
@@ -60,7 +64,11 @@ pub struct Icon {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The sizes at which the icon can be used, like `48x48` or `any`. An empty list means all sizes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub sizes: Vec<String>,
     /// The theme that the icon is made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -192,6 +192,7 @@ impl From<Completion> for CompleteResult {
 #[non_exhaustive]
 pub struct Completion {
     /// The best values, at most 100: further values are cut off when the result is sent.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub values: Vec<String>,
     /// The number of all values, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

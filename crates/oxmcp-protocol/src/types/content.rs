@@ -119,7 +119,7 @@ impl From<EmbeddedResource> for ContentBlock {
     }
 }
 
-tagged!(ContentBlock by "type" {
+tagged!(ContentBlock by "type" with text by ContentBlock::text {
     "text" => Text,
     "image" => Image,
     "audio" => Audio,

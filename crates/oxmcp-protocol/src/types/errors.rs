@@ -11,6 +11,7 @@ use crate::types::{capabilities::ClientCapabilities, elicitation::params::Elicit
 #[non_exhaustive]
 pub struct UnsupportedProtocolVersionData {
     /// The revisions that the server speaks. Some may be unknown to this crate.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub supported: Vec<String>,
     /// The revision that the client requested.
     pub requested: String,
@@ -54,6 +55,7 @@ impl MissingClientCapabilityData {
 #[non_exhaustive]
 pub struct UrlElicitationRequiredData {
     /// The URL elicitations that the user must complete first.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub elicitations: Vec<ElicitUrlParams>,
 }
 

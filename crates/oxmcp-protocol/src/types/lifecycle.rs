@@ -37,7 +37,11 @@ pub struct Implementation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
     /// Icons for user interfaces (2025-11-25 and later).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub icons: Vec<Icon>,
 }
 
@@ -142,6 +146,7 @@ setters!(InitializeResult {
 #[non_exhaustive]
 pub struct DiscoverResult {
     /// The revisions that the server speaks. Some may be unknown to this crate.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub supported_versions: Vec<String>,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,

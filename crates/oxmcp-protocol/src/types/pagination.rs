@@ -84,6 +84,7 @@ macro_rules! page {
         #[non_exhaustive]
         pub struct $name {
             $(#[$doc])*
+            #[serde(deserialize_with = "crate::lenient::list")]
             pub $items: Vec<$item>,
             /// The cursor of the next page, if there is one.
             #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,7 +46,11 @@ pub struct Resource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Icons for user interfaces (2025-11-25 and later).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub icons: Vec<Icon>,
     /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
@@ -101,7 +105,11 @@ pub struct ResourceTemplate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Icons for user interfaces (2025-11-25 and later).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub icons: Vec<Icon>,
     /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
@@ -166,6 +174,7 @@ impl ReadResourceParams {
 #[non_exhaustive]
 pub struct ReadResourceResult {
     /// The contents of the resource: one part, or several if the resource has parts.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub contents: Vec<ResourceContents>,
     /// How long the result stays fresh, in milliseconds (2026-07-28 and later).
     #[serde(

@@ -41,6 +41,7 @@ setters!(Root {
 #[non_exhaustive]
 pub struct ListRootsResult {
     /// All roots.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub roots: Vec<Root>,
     /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]

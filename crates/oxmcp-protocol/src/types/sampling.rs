@@ -27,6 +27,7 @@ use crate::{
 #[non_exhaustive]
 pub struct CreateMessageParams {
     /// The conversation so far.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub messages: Vec<SamplingMessage>,
     /// Preferences for the choice of a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,13 +48,21 @@ pub struct CreateMessageParams {
     /// The maximum number of tokens in the response.
     pub max_tokens: u64,
     /// Texts at which the model stops.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub stop_sequences: Vec<String>,
     /// Metadata for the provider of the model: an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,
     /// Tools that the model may call (2025-11-25 and later).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub tools: Vec<Tool>,
     /// Whether the model may, must or must not call tools (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +181,11 @@ open_enum! {
 #[non_exhaustive]
 pub struct ModelPreferences {
     /// Hints at suitable models, the best first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub hints: Vec<ModelHint>,
     /// The priority of low cost.
     #[serde(

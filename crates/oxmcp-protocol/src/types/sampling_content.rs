@@ -110,7 +110,7 @@ impl From<ToolResultContent> for SamplingContent {
     }
 }
 
-tagged!(SamplingContent by "type" {
+tagged!(SamplingContent by "type" with text by SamplingContent::text {
     "text" => Text,
     "image" => Image,
     "audio" => Audio,
@@ -168,6 +168,7 @@ pub struct ToolResultContent {
     /// The `id` of the [`ToolUseContent`] to which this result belongs.
     pub tool_use_id: String,
     /// The output of the tool, for the model.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub content: Vec<ContentBlock>,
     /// The structured output of the tool, for programs.
     #[serde(
@@ -219,7 +220,7 @@ pub(crate) mod one_or_many {
         },
     };
 
-    use crate::types::sampling_content::SamplingContent;
+    use crate::{lenient::list, types::sampling_content::SamplingContent};
 
     pub(crate) fn serialize<S: Serializer>(
         content: &[SamplingContent],
@@ -248,7 +249,7 @@ pub(crate) mod one_or_many {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq))
+                list(SeqAccessDeserializer::new(seq))
             }
         }
 

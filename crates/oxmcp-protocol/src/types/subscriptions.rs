@@ -35,7 +35,11 @@ pub struct SubscriptionFilter {
     #[serde(default, skip_serializing_if = "is_false")]
     pub resources_list_changed: bool,
     /// The URIs of the resources about whose changes the client wants notifications.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub resource_subscriptions: Vec<String>,
     /// Keys that extensions add.
     #[serde(flatten)]

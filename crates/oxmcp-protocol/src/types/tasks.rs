@@ -157,6 +157,7 @@ impl From<Box<RawValue>> for TaskPayload {
 #[non_exhaustive]
 pub struct ListTasksResult {
     /// The tasks of this page.
+    #[serde(deserialize_with = "crate::lenient::list")]
     pub tasks: Vec<Task>,
     /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,11 @@ pub struct Tool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
     /// Icons for user interfaces (2025-11-25 and later).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub icons: Vec<Icon>,
     /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
@@ -191,7 +195,7 @@ impl CallToolParams {
 #[non_exhaustive]
 pub struct CallToolResult {
     /// The output of the tool, for a model.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::lenient::list")]
     pub content: Vec<ContentBlock>,
     /// The structured output of the tool, for programs (2025-06-18 and later). In 2025-11-25 and earlier it is an object.
     #[serde(

@@ -9,6 +9,8 @@ use serde::{
     de::{self, Visitor},
 };
 
+use crate::lenient::BASE64;
+
 /// Bytes that are sent in base64. Cloning does not copy them, and debug output does not print them.
 ///
 /// ```
@@ -85,11 +87,18 @@ impl<'de> Deserialize<'de> for Blob {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct BlobVisitor;
 
-        impl Visitor<'_> for BlobVisitor {
+        impl<'de> Visitor<'de> for BlobVisitor {
             type Value = Blob;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("bytes in base64")
+            }
+
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Blob, D::Error> {
+                deserializer.deserialize_str(self)
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Blob, E> {
@@ -100,7 +109,7 @@ impl<'de> Deserialize<'de> for Blob {
             }
         }
 
-        deserializer.deserialize_str(BlobVisitor)
+        deserializer.deserialize_newtype_struct(BASE64, BlobVisitor)
     }
 }
 

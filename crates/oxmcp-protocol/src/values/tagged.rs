@@ -7,7 +7,7 @@ use serde::de::{
 };
 use serde_json::{Value, value::RawValue};
 
-use crate::values::json::JsonObject;
+use crate::{lenient::TAGGED, values::json::JsonObject};
 
 /// A union whose variant is named by the member [`TAG`](Self::TAG).
 pub(crate) trait Tagged: Sized {
@@ -16,17 +16,30 @@ pub(crate) trait Tagged: Sized {
     /// The tag that is assumed if the member is absent. `None` if the member is required.
     const DEFAULT: Option<&'static str> = None;
 
+    /// [`TAG`](Self::TAG), as the members of a struct.
+    const MEMBERS: &'static [&'static str];
+
     /// Reads the union from a text.
     fn parse(text: &str) -> serde_json::Result<Self>;
 
     /// Reads the variant that `tag` names from the other members.
     fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error>;
+
+    /// Keeps an object as a variant that is not known, whatever its tag is.
+    fn unknown(members: JsonObject) -> Self;
+
+    /// The variant that a bare string stands for, if there is one.
+    fn from_text(text: &str) -> Option<Self> {
+        let _ = text;
+        None
+    }
 }
 
 pub(crate) fn deserialize<'de, T: Tagged, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_map(TaggedVisitor(PhantomData))
+    // Like a map, but a lenient deserializer learns of the tag.
+    deserializer.deserialize_struct(TAGGED, T::MEMBERS, TaggedVisitor(PhantomData))
 }
 
 struct TaggedVisitor<T>(PhantomData<T>);
@@ -36,6 +49,19 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an object with a `{}`", T::TAG)
+    }
+
+    /// A lenient deserializer has given up to read the variant that the tag names.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, members: D) -> Result<T, D::Error> {
+        let members = JsonObject::deserialize(members)?;
+        let is_typed = members.get(T::TAG).is_some_and(Value::is_string);
+        let text = members.get("text").and_then(Value::as_str);
+        let untyped = text.filter(|_| !is_typed).and_then(T::from_text);
+        Ok(untyped.unwrap_or_else(|| T::unknown(members)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).ok_or_else(|| E::custom("expected an object, got a string"))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
@@ -127,10 +153,24 @@ impl<'de> Deserialize<'de> for Key<'de> {
 
 /// Implements `Tagged` and `Deserialize` for a union: each tag has its variant, and `Unknown` is for all other tags.
 macro_rules! tagged {
-    ($name:ident by $key:literal $(or else $default:literal)? { $( $tag:literal => $variant:ident, )+ }) => {
+    (
+        $name:ident by $key:literal $(or else $default:literal)? $(with text by $text:path)?
+        { $( $tag:literal => $variant:ident, )+ }
+    ) => {
         impl $crate::values::tagged::Tagged for $name {
             const TAG: &'static str = $key;
+            const MEMBERS: &'static [&'static str] = &[$key];
             $( const DEFAULT: Option<&'static str> = Some($default); )?
+
+            fn unknown(members: $crate::values::json::JsonObject) -> Self {
+                Self::Unknown(members)
+            }
+
+            $(
+                fn from_text(text: &str) -> Option<Self> {
+                    Some($text(text))
+                }
+            )?
 
             fn parse(text: &str) -> serde_json::Result<Self> {
                 serde_json::from_str(text)

@@ -124,6 +124,19 @@ impl Client {
         self
     }
 
+    /// Reads only what follows the specification. By default a client tolerates what servers get wrong where the meaning is clear, and
+    /// logs a warning: see the guide of tolerated deviations. This is for tests and for gateways that must not hide mistakes.
+    ///
+    /// ```
+    /// let client = oxmcp::Client::new("my-app", "1.0.0").strict();
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn strict(self) -> Self {
+        self.change(|features| features.is_strict = true);
+        self
+    }
+
     /// Sets the limits of the connections that are made from now on.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {

@@ -28,6 +28,7 @@ use crate::{
         outbound::call::DeadlinePause,
         panics::catch_panic,
         task::BoxFuture,
+        tolerance::Tolerance,
         trace::span,
     },
     transport::principal::Principal,
@@ -112,6 +113,14 @@ impl Role for SessionState {
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+
+    fn tolerance(&self) -> Arc<Tolerance> {
+        Arc::clone(&self.tolerance)
+    }
+
+    fn peer_name(&self) -> Option<String> {
+        Some(self.server_name.clone())
     }
 
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>) {

@@ -52,6 +52,8 @@ pub(crate) struct Features {
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
+    /// Whether only what follows the specification is read.
+    pub(crate) is_strict: bool,
     /// The number of consecutive unanswered pings after which a session is closed.
     pub(crate) keep_alive_threshold: u32,
     /// Whether results are validated against the output schemas of listed tools.
@@ -82,6 +84,7 @@ impl Features {
             timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),
             keep_alive: None,
+            is_strict: false,
             keep_alive_threshold: 1,
             validate_results: true,
             on_elicit: None,

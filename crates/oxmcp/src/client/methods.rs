@@ -138,9 +138,12 @@ pub(crate) fn check(
 
 impl ServerRequest<'_> {
     fn read<M: Method>(&self) -> Result<M::Params> {
-        M::Params::from_json(self.params.get()).map_err(|error| {
-            Error::invalid_params(format!("the params of {} do not fit: {error}", M::NAME))
-        })
+        let connection = &self.cx.parts().connection;
+        connection
+            .read(M::NAME, self.params.get())
+            .map_err(|error| {
+                Error::invalid_params(format!("the params of {} do not fit: {error}", M::NAME))
+            })
     }
 }
 

@@ -37,6 +37,7 @@ use crate::{
         connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
         inbound::inline_execution::InlineExecution,
         task::BoxFuture,
+        tolerance::Tolerance,
     },
     sync::Mutex,
     transport::mirror::Mirror,
@@ -293,6 +294,8 @@ pub(crate) struct SessionState {
     /// The state that was requested from the server, and that it loses with the session. All sessions that replace each
     /// other by reconnecting share it.
     pub(crate) requested: Arc<RequestedState>,
+    /// The deviations of the server from the specification.
+    pub(crate) tolerance: Arc<Tolerance>,
     reconnection: OnceLock<Arc<Reconnection>>,
 }
 
@@ -346,8 +349,13 @@ impl SessionState {
         cache: SessionCache,
         mirror: Option<Mirror>,
         requested: Arc<RequestedState>,
+        is_strict: bool,
     ) -> Arc<Self> {
         let driver = client.features().driver.clone();
+        let tolerance = match is_strict || client.features().is_strict {
+            true => Tolerance::strict(),
+            false => Tolerance::default(),
+        };
         Arc::new(Self {
             client,
             driver,
@@ -365,6 +373,7 @@ impl SessionState {
             task_support: TaskSupports::default(),
             inline: Arc::new(InlineExecution::new()),
             requested,
+            tolerance: Arc::new(tolerance),
             reconnection: OnceLock::new(),
         })
     }

@@ -13,7 +13,7 @@ use arc_swap::{ArcSwap, Guard};
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, DiscoverResult, Implementation, InitializeParams, InitializeResult, JsonObject,
-    Method, Payload, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
+    Method, PromptsCapability, ResourcesCapability, Revision, ServerCapabilities,
     ServerTasksCapability, SubscriptionFilter, ToolsCapability,
     internal::{encode_result, into_text, unsupported_version},
     method,
@@ -44,6 +44,7 @@ use crate::{
         inbound::body::Line,
         middleware::next::Stack,
         panics::catch_panic,
+        tolerance::Tolerance,
     },
     sync::Mutex,
 };
@@ -90,6 +91,7 @@ pub(crate) struct Features {
     pub(crate) on_roots_changed: Option<SessionHook>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
+    pub(crate) tolerance: Arc<Tolerance>,
     /// The cached results of `initialize` and `server/discover`, which are valid for this state only.
     handshakes: Arc<HandshakeCache>,
 }
@@ -199,6 +201,7 @@ impl Features {
             limits: Arc::default(),
             revisions: Revision::ALL.into_iter().rev().collect(),
             keep_alive: None,
+            tolerance: Arc::default(),
             ask: AskSettings::default(),
             on_roots_changed: None,
             incoming: Stack::incoming(),
@@ -381,8 +384,10 @@ impl Features {
 
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
     fn negotiate(&self, params: Text<'_>, is_identified: bool) -> Result<(Negotiated, Line)> {
-        let mut params = InitializeParams::from_json(params.get()).map_err(|error| {
-            let name = method::Initialize::NAME;
+        let name = method::Initialize::NAME;
+        // The client says in these params who it is.
+        let params = self.tolerance.read(|| None, name, params.get());
+        let mut params: InitializeParams = params.map_err(|error| {
             Error::invalid_params(format!("the params of {name} do not fit: {error}"))
         })?;
         let served = self.revisions.iter().copied();

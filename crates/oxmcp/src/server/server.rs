@@ -41,6 +41,7 @@ use crate::{
         middleware::MiddlewareLayer,
         panics::catch_panic,
         task::spawn,
+        tolerance::Tolerance,
     },
     sync::Mutex,
 };
@@ -259,6 +260,18 @@ impl Server {
         self.with(|features| {
             features.page_size = if entries == 0 { PAGE_SIZE } else { entries };
         })
+    }
+
+    /// Reads only what follows the specification. By default a server tolerates what clients get wrong where the meaning is clear, and
+    /// logs a warning: see the guide of tolerated deviations. This is for tests and for gateways that must not hide mistakes.
+    ///
+    /// ```
+    /// let server = oxmcp::Server::new("calculator", "1.0.0").strict();
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn strict(self) -> Self {
+        self.with(|features| features.tolerance = Arc::new(Tolerance::strict()))
     }
 
     /// Sets the revisions that are served. By default all are.

@@ -16,10 +16,11 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    ClientCapabilities, ErrorCode, Implementation, LoggingLevel, ProgressToken, RequestId,
+    ClientCapabilities, ErrorCode, Implementation, LoggingLevel, Payload, ProgressToken, RequestId,
     Revision, TraceContext,
     internal::{RawNotification, RequestParams},
 };
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
@@ -39,6 +40,7 @@ use crate::{
         },
         outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
         task::{BoxFuture, Latch},
+        tolerance::Tolerance,
     },
     sync::Mutex,
     transport::principal::Principal,
@@ -124,6 +126,19 @@ impl Connection {
     pub(crate) fn of(role: Arc<dyn Role>, limits: Arc<Limits>, caller: Caller) -> Arc<Self> {
         let max_unsent = limits.max_unsent_bytes;
         Self::build(role, limits, max_unsent, caller, None)
+    }
+
+    /// Reads params or a result of the peer.
+    ///
+    /// # Errors
+    /// If the text cannot be read, not even leniently.
+    pub(crate) fn read<T: Payload + DeserializeOwned>(
+        &self,
+        method: &str,
+        json: &str,
+    ) -> serde_json::Result<T> {
+        let role = self.role();
+        role.tolerance().read(|| role.peer_name(), method, json)
     }
 
     /// A branch of this connection: output for the requests that arrive on it goes to an outbox of its own. It has no driver.
@@ -303,6 +318,12 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
 
     /// The role as [`Any`], to be downcast.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// The tolerance for messages of the peer that do not follow the specification.
+    fn tolerance(&self) -> Arc<Tolerance>;
+
+    /// The name of the peer, for logs.
+    fn peer_name(&self) -> Option<String>;
 
     /// Serves a request, through [`run`](crate::session::inbound::run::run) or
     /// [`respond_inline`](crate::session::inbound::run::respond_inline). Does not block.

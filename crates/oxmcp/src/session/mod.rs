@@ -13,6 +13,7 @@
 //! | `sealing.rs` | sealing of data that travels with clients or lies in stores, and the keys for it |
 //! | `shared_keys.rs` | the keys that all nodes of a server share |
 //! | `trace/` | spans of requests in both directions, and the propagation of traces to the peer |
+//! | `tolerance.rs` | lenient reading of what the peer sends, and the warnings of it |
 //! | `panics.rs`, `task.rs` | caught panics, and building blocks of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
@@ -31,6 +32,7 @@ pub(crate) mod sealing;
 #[cfg(feature = "http-server")]
 pub(crate) mod shared_keys;
 pub(crate) mod task;
+pub(crate) mod tolerance;
 pub mod trace;
 
 pub use connection::RequestContext;

@@ -23,6 +23,7 @@ pub fn connect(server: &Server) -> Connect {
         server: server.clone(),
         client: Client::new("oxmcp-testing", "1.0.0"),
         revision: None,
+        is_lenient: false,
     }
 }
 
@@ -32,9 +33,17 @@ pub struct Connect {
     server: Server,
     client: Client,
     revision: Option<Revision>,
+    is_lenient: bool,
 }
 
 impl Connect {
+    /// Reads leniently on both sides, as with peers that others have written. By default both sides accept only what follows the
+    /// specification, so that a test notices where a server or a client does not: see [`Server::strict`].
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
+    }
+
     /// Pins the revision. By default the newest that both support is negotiated.
     pub fn revision(mut self, revision: Revision) -> Self {
         self.revision = Some(revision);
@@ -54,7 +63,10 @@ impl IntoFuture for Connect {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let (near, far) = in_memory();
+            let (mut near, mut far) = in_memory();
+            if !self.is_lenient {
+                (near, far) = (near.strict(), far.strict());
+            }
             self.server.connect(far).await?;
             match self.revision {
                 Some(revision) => self.client.connect_in(near, revision).await,

@@ -42,25 +42,43 @@ pub fn in_memory() -> (InMemory, InMemory) {
     // One pair for each direction: then the other side sees at once that either half of a side was dropped.
     let (to_server, from_client) = tokio::io::duplex(CAPACITY);
     let (to_client, from_server) = tokio::io::duplex(CAPACITY);
-    (
-        InMemory(io(from_server, to_server)),
-        InMemory(io(from_client, to_client)),
-    )
+    let side = |from, to| InMemory {
+        io: io(from, to),
+        is_strict: false,
+    };
+    (side(from_server, to_server), side(from_client, to_client))
 }
 
 /// One side of a pair of transports; made by [`in_memory`]. It connects once.
 #[derive(Debug)]
-pub struct InMemory(Io<DuplexStream, DuplexStream>);
+pub struct InMemory {
+    io: Io<DuplexStream, DuplexStream>,
+    is_strict: bool,
+}
+
+impl InMemory {
+    /// Reads only what follows the specification.
+    pub(crate) fn strict(self) -> Self {
+        Self {
+            is_strict: true,
+            ..self
+        }
+    }
+}
 
 impl Transport for InMemory {
     type Read = LineReader<DuplexStream>;
     type Write = LineWriter<DuplexStream>;
 
     async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
-        self.0.connect(limits).await
+        self.io.connect(limits).await
     }
 
     fn name(&self) -> String {
         "the peer in this process".into()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.is_strict
     }
 }

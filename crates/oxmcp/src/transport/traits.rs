@@ -162,6 +162,12 @@ pub trait Transport: Send + 'static {
         None
     }
 
+    /// Whether what arrives is read to the letter of the specification only, as with `Client::strict` and `Server::strict`. `false`,
+    /// the default, for transports to peers that others have written.
+    fn is_strict(&self) -> bool {
+        false
+    }
+
     /// The waits of this transport for a person, as of one that logs in before it sends. During a wait no call times out,
     /// except by its total time. `None`, the default, if it never waits for a person.
     fn person_waits(&self) -> Option<PersonWaits> {

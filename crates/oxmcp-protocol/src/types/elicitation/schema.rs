@@ -34,7 +34,11 @@ pub struct ElicitSchema {
     /// The fields.
     pub properties: OrderedMap<PrimitiveSchema>,
     /// The fields that must be filled in.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lenient::list"
+    )]
     pub required: Vec<String>,
 }
 

@@ -92,6 +92,7 @@ impl<'a> Handshake<'a> {
             cache,
             mirror,
             Arc::clone(requested),
+            transport.is_strict(),
         );
         let connection = Connection::new(Arc::clone(&state) as _, limits);
         let waits = transport.person_waits();
@@ -232,7 +233,7 @@ impl<'a> Handshake<'a> {
             );
             error.saying(said)
         })?;
-        decode(M::NAME, &result)
+        decode(&self.connection, M::NAME, &result)
     }
 
     /// The error of a server that echoes the messages that it is sent.

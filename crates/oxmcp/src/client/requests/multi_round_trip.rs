@@ -296,7 +296,8 @@ impl<M: MultiRoundTrip> Call<M> {
         let result = match answer {
             CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
             CallAnswer::InputRequired(input) => {
-                return decode(M::NAME, &input.result).map(CallOutcome::InputRequired);
+                let input = decode(session.connection(), M::NAME, &input.result);
+                return input.map(CallOutcome::InputRequired);
             }
         };
         read::<M>(&session, result).map(CallOutcome::Complete)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     client::session::ClientSession,
     error::{Error, Result},
-    session::outbound::calls::CallResult,
+    session::{connection::Connection, outbound::calls::CallResult},
 };
 
 /// Reads the plain result of a tool, the commonest of all results, in one pass. `None` for anything else.
@@ -37,22 +37,20 @@ pub(crate) fn read<M: Method>(
 
 /// [`read()`], for a text.
 pub(crate) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
-    let mut result = decode(M::NAME, result)?;
+    let mut result = decode(session.connection(), M::NAME, result)?;
     session.state().screen(&mut result);
     Ok(result)
 }
 
 /// Reads a result as the result type of the method.
-pub(crate) fn decode<T: Payload + DeserializeOwned>(method: &str, result: &str) -> Result<T> {
-    // An array would be read as the members of an object in their order.
-    if !result.starts_with('{') {
-        return Err(Error::decode(format!(
-            "the server's answer to {method} is not an object"
-        )));
-    }
-    T::from_json(result).map_err(|error| {
+pub(crate) fn decode<T: Payload + DeserializeOwned>(
+    connection: &Connection,
+    method: &str,
+    result: &str,
+) -> Result<T> {
+    connection.read(method, result).map_err(|error| {
         Error::decode(format!(
-            "the server's answer to {method} is not what the method returns: {error}"
+            "invalid result of {method} from the server: {error}"
         ))
         .with_source(error)
     })

@@ -198,17 +198,39 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
 /// # Errors
 /// The response that refuses the request.
 fn post(
-    mut request: EndpointRequest,
+    request: EndpointRequest,
     body: &[u8],
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     if body.trim_ascii_start().first() == Some(&b'[') {
         return batch(request, body);
     }
     let mut params = RequestParams::UNREAD;
-    let message = Envelope::parse(body, &mut params).map_err(|malformed| {
-        let refusal = validation::Refusal::malformed(&malformed);
-        refusal.response(malformed.id.as_ref())
-    })?;
+    match Envelope::parse(body, &mut params) {
+        Ok(message) => post_message(request, message, body),
+        Err(malformed) => {
+            let tolerance = Arc::clone(&request.server.features().tolerance);
+            let mended = tolerance.mend(|| None, body);
+            let mut params = RequestParams::UNREAD;
+            if let Some(body) = &mended
+                && let Ok(message) = Envelope::parse(body, &mut params)
+            {
+                return post_message(request, message, body);
+            }
+            let refusal = validation::Refusal::malformed(&malformed);
+            Err(refusal.response(malformed.id.as_ref()))
+        }
+    }
+}
+
+/// Begins to serve a posted message. Returns the answer.
+///
+/// # Errors
+/// The response that refuses the request.
+fn post_message(
+    mut request: EndpointRequest,
+    message: Envelope<'_, RequestParams<'_>>,
+    body: &[u8],
+) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     let (id, method, params) = match &message {
         Envelope::Request(it) => (Some(it.id.clone()), &*it.method, it.params),
         Envelope::Notification(it) => (None, &*it.method, it.params),

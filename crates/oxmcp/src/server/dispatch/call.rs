@@ -1,6 +1,9 @@
 //! [`Call`], the input of the function that serves a method, and [`Served`], the result of that function.
 
-use oxmcp_protocol::internal::{HasMeta, Project, RequestParams, encode_result, into_text};
+use oxmcp_protocol::{
+    Payload,
+    internal::{HasMeta, Project, RequestParams, encode_result, into_text},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -47,8 +50,10 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If they do not fit.
-    pub(in crate::server) fn read<T: HasMeta + DeserializeOwned>(&self, method: &str) -> Result<T> {
-        T::read(self.params.raw.get()).map_err(|error| misfit(method, &error))
+    pub(in crate::server) fn read<T: Payload + DeserializeOwned>(&self, method: &str) -> Result<T> {
+        let connection = &self.cx.parts().connection;
+        let read = connection.read(method, self.params.raw.get());
+        read.map_err(|error| misfit(method, &error))
     }
 
     /// The session that the request came over.

@@ -26,6 +26,7 @@ use crate::{
         middleware::{Next, Request, Response},
         panics::catch_panic,
         task::BoxFuture,
+        tolerance::Tolerance,
         trace::span,
     },
     transport::principal::Principal,
@@ -43,6 +44,18 @@ impl Role for ServerRole {
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+
+    fn tolerance(&self) -> Arc<Tolerance> {
+        match self.is_strict() {
+            true => Arc::new(Tolerance::strict()),
+            false => Arc::clone(&self.server().features().tolerance),
+        }
+    }
+
+    fn peer_name(&self) -> Option<String> {
+        let client = self.legacy_session().client()?;
+        client.implementation.as_ref().map(|info| info.name.clone())
     }
 
     /// Identifies the client, whose revision decides how the request is served, and makes the context of the request.

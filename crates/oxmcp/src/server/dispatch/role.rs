@@ -2,7 +2,10 @@
 //!
 //! [`Connection::role`] returns it on this side; the client is a [`Peer`](crate::session::connection::Peer).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use oxmcp_protocol::{ErrorCode, Revision};
 
@@ -32,6 +35,8 @@ pub(crate) struct ServerRole {
     refused: OnceLock<ErrorCode>,
     /// See [`check_deferred`](Self::check_deferred).
     deferred: Option<Error>,
+    /// Whether only what follows the specification is read from this client.
+    is_strict: AtomicBool,
     log_filter: LogFilter,
     /// The resources that the session watches.
     pub(in crate::server) watched: WatchedResources,
@@ -90,9 +95,14 @@ impl ServerRole {
         if transport.is_legacy() {
             return Self::legacy(server);
         }
-        #[cfg(not(feature = "http-server"))]
-        let _ = transport;
-        Self::new(server)
+        let role = Self::new(server);
+        role.is_strict
+            .store(transport.is_strict(), Ordering::Relaxed);
+        role
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.is_strict.load(Ordering::Relaxed)
     }
 
     /// Creates the role for a client that is served by legacy revisions only, whatever revision it requests.
@@ -154,6 +164,7 @@ impl ServerRole {
             scope,
             refused: OnceLock::new(),
             deferred,
+            is_strict: AtomicBool::new(false),
             log_filter: LogFilter::default(),
             watched: WatchedResources::default(),
             due: DueTopics::default(),

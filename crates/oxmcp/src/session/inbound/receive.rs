@@ -66,7 +66,26 @@ impl Connection {
         let mut params = RequestParams::unread();
         match Envelope::parse(bytes, &mut params) {
             Ok(envelope) => self.dispatch(envelope, sender, None),
-            Err(malformed) => self.take_malformed(malformed, bytes, None),
+            Err(malformed) => self.take_odd(malformed, bytes, sender, None),
+        }
+    }
+
+    /// Takes a message that could not be read strictly: as the message that was meant, or as malformed.
+    #[cold]
+    fn take_odd(
+        self: &Arc<Self>,
+        malformed: Malformed,
+        bytes: &[u8],
+        sender: Option<&Principal>,
+        batch: Option<&Arc<Batch>>,
+    ) {
+        let role = self.role();
+        let mended = role.tolerance().mend(|| role.peer_name(), bytes);
+        let mut params = RequestParams::unread();
+        let envelope = mended.as_deref().map(|it| Envelope::parse(it, &mut params));
+        match envelope {
+            Some(Ok(envelope)) => self.dispatch(envelope, sender, batch),
+            _ => self.take_malformed(malformed, bytes, batch),
         }
     }
 
@@ -134,7 +153,7 @@ impl Connection {
             match message {
                 Ok(envelope) => self.dispatch(envelope, sender, Some(&batch)),
                 Err(malformed) => {
-                    self.take_malformed(malformed, text.as_bytes(), Some(&batch));
+                    self.take_odd(malformed, text.as_bytes(), sender, Some(&batch));
                 }
             }
         }
@@ -184,7 +203,7 @@ impl Connection {
         sender: Option<&Principal>,
     ) {
         match &*notification.method {
-            "notifications/cancelled" => match decode::<CancelledParams>(notification.params) {
+            "notifications/cancelled" => match self.decode::<CancelledParams>(&notification) {
                 Some(CancelledParams {
                     request_id: Some(id),
                     reason,
@@ -197,7 +216,8 @@ impl Connection {
                 _ => tracing::debug!("a cancellation that names no request was ignored"),
             },
             "notifications/progress" => {
-                let known = decode::<ProgressParams>(notification.params)
+                let known = self
+                    .decode::<ProgressParams>(&notification)
                     .is_some_and(|params| self.calls().progress(params));
                 if !known {
                     tracing::debug!("progress for an unknown call was ignored");
@@ -205,6 +225,14 @@ impl Connection {
             }
             _ => self.role().notification(self, notification, sender),
         }
+    }
+
+    fn decode<T: Payload + DeserializeOwned>(
+        &self,
+        notification: &RawNotification<'_, RequestParams<'_>>,
+    ) -> Option<T> {
+        self.read(&notification.method, notification.params?.raw.get())
+            .ok()
     }
 
     /// Gives an answer to its call, after the handlers of earlier notifications have begun, so that the caller sees what they
@@ -306,10 +334,6 @@ impl Connection {
                 .append_inline(|out| out.extend_from_slice(&whole));
         }
     }
-}
-
-fn decode<T: Payload + DeserializeOwned>(params: Option<&RequestParams<'_>>) -> Option<T> {
-    T::from_json(params?.raw.get()).ok()
 }
 
 /// Whether an element of a batch gets an answer.

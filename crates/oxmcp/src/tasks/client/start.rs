@@ -52,7 +52,8 @@ pub(super) async fn start(
     match answered? {
         CallAnswer::Extended(result) => extension_task(&session, &result),
         CallAnswer::Complete(result) if asks && has_task(result.json.as_bytes()) => {
-            let created: CreateTaskResult = decode(CallTool::NAME, &result.json)?;
+            let created: CreateTaskResult =
+                decode(session.connection(), CallTool::NAME, &result.json)?;
             let state = of_core(created.task);
             let exchange = Exchange::new(&session, Era::Core, &state.task_id)?;
             Ok(Started::Task(exchange, state.into()))
@@ -84,7 +85,7 @@ fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Starte
         ))
         .with_source(error)
     })?;
-    let state: TaskState = decode(CallTool::NAME, &result.json)?;
+    let state: TaskState = decode(session.connection(), CallTool::NAME, &result.json)?;
     let exchange = Exchange::new(session, Era::Extension, &state.task_id)?;
     Ok(Started::Task(exchange, state.into()))
 }

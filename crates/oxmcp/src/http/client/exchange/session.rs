@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     internal::{Envelope, Params},
+    lenient::mend_message,
     method,
 };
 use serde::Deserialize;
@@ -145,7 +146,16 @@ pub(crate) fn negotiated_revision(answer: &Bytes) -> Option<HeaderValue> {
         protocol_version: String,
     }
     let mut params = Text::UNREAD;
-    let Ok(Envelope::Response(response)) = Envelope::parse(answer, &mut params) else {
+    let mended;
+    let response = match Envelope::parse(answer, &mut params) {
+        Ok(envelope) => envelope,
+        Err(_) => {
+            mended = mend_message(answer)?.0;
+            params = Text::UNREAD;
+            Envelope::parse(&mended, &mut params).ok()?
+        }
+    };
+    let Envelope::Response(response) = response else {
         return None;
     };
     let negotiated: Negotiated = response.outcome.ok()?.parse().ok()?;

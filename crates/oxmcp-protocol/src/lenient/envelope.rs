@@ -1,0 +1,241 @@
+//! Envelopes that are no JSON-RPC to the letter, written again so that they are.
+
+use std::borrow::Cow;
+
+use oxmcp_json::{Cursor, Text, write_string};
+
+use super::{Leniency, Tolerated, repair::without_lone_surrogates};
+
+/// The members of an envelope that were found, each as its text.
+#[derive(Default)]
+struct Found<'a> {
+    version: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    method: Option<Text<'a>>,
+    params: Option<Text<'a>>,
+    result: Option<Text<'a>>,
+    error: Option<Text<'a>>,
+}
+
+/// Writes a message that could not be read strictly as the message that it was meant to be. `None` if it is not JSON, has a name
+/// twice, can be read as nothing, or is what it was before.
+#[must_use]
+pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
+    let mut tolerated = Vec::new();
+    let mut tolerate = |leniency, place: &str| tolerated.push(Tolerated::new(leniency, place));
+    let text = without_encoded_surrogates(bytes)?;
+    if matches!(text, Cow::Owned(_)) {
+        tolerate(Leniency::LoneSurrogate, "");
+    }
+    let (text, has_mark) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => (rest, true),
+        None => (&*text, false),
+    };
+    if has_mark {
+        tolerate(Leniency::ByteOrderMark, "");
+    }
+    let mended = without_lone_surrogates(text);
+    if matches!(mended, Cow::Owned(_)) {
+        tolerate(Leniency::LoneSurrogate, "");
+    }
+    let mut found = Found::default();
+    let mut is_twice = false;
+    let cursor = Cursor::new(mended.trim());
+    let whole = cursor.read_object(|key, cursor| {
+        let slot = match key.as_str().as_deref() {
+            Some("jsonrpc") => &mut found.version,
+            Some("id") => &mut found.id,
+            Some("method") => &mut found.method,
+            Some("params") => &mut found.params,
+            Some("result") => &mut found.result,
+            Some("error") => &mut found.error,
+            _ => return cursor.value().map(drop),
+        };
+        is_twice |= slot.replace(cursor.value()?).is_some();
+        Ok(())
+    });
+    if !matches!(whole, Ok(true)) || is_twice {
+        return None;
+    }
+    if !found.version.is_some_and(|version| version.is_str("2.0")) {
+        // Some other protocol, unless the message says otherwise.
+        let is_close = found
+            .version
+            .is_none_or(|it| matches!(it.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#));
+        if !is_close {
+            return None;
+        }
+        tolerate(Leniency::Version, "/jsonrpc");
+    }
+    let mut out = br#"{"jsonrpc":"2.0""#.to_vec();
+    let mut add = |name: &str, value: &str| {
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        out.extend_from_slice(value.as_bytes());
+    };
+    let is_asked = found.method.is_some_and(Text::is_string);
+    if found.method.is_some() && !is_asked {
+        tolerate(Leniency::EnvelopeMember, "/method");
+    }
+    if let Some(id) = found.id.filter(|id| !(id.is_null() && is_asked)) {
+        match whole_number(id) {
+            Some(number) => {
+                tolerate(Leniency::TextId, "/id");
+                add("id", &number);
+            }
+            None => add("id", id.get()),
+        }
+    } else if found.id.is_some() {
+        tolerate(Leniency::EnvelopeMember, "/id");
+    }
+    if is_asked {
+        add("method", found.method?.get());
+        if [found.result, found.error]
+            .iter()
+            .flatten()
+            .any(|it| !it.is_null())
+        {
+            return None;
+        }
+        if found.result.is_some() || found.error.is_some() {
+            tolerate(Leniency::EnvelopeMember, "");
+        }
+        if let Some(params) = found.params.filter(|params| !params.is_null()) {
+            let params = mend(params, &mut tolerate)?;
+            add("params", &params);
+        }
+    } else {
+        match (found.result, found.error) {
+            (result, Some(error)) if !error.is_null() => {
+                if result.is_some() {
+                    // An error beside a null is an error; beside a result it could be either.
+                    result.filter(|result| result.is_null())?;
+                    tolerate(Leniency::EnvelopeMember, "/result");
+                }
+                add("error", &error_object(error, &mut tolerate));
+            }
+            (Some(result), error) => {
+                if error.is_some() {
+                    tolerate(Leniency::EnvelopeMember, "/error");
+                }
+                add("result", result.get());
+            }
+            (None, _) => return None,
+        }
+    }
+    out.push(b'}');
+    (!tolerated.is_empty()).then_some((out, tolerated))
+}
+
+/// Params whose `_meta` or own form is not an object, as the object that was meant. `None` if there is nothing to mend.
+#[must_use]
+pub fn mend_params(params: &str) -> Option<(String, Vec<Tolerated>)> {
+    let mut tolerated = Vec::new();
+    let mut tolerate = |leniency, place: &str| tolerated.push(Tolerated::new(leniency, place));
+    let mended = mend(Text::checked(params), &mut tolerate)?;
+    (!tolerated.is_empty()).then_some((mended, tolerated))
+}
+
+fn mend(params: Text<'_>, tolerate: &mut impl FnMut(Leniency, &str)) -> Option<String> {
+    if !params.is_object() {
+        let is_empty = params.get().starts_with('[') && params.items().next().is_none();
+        return is_empty.then(|| {
+            tolerate(Leniency::EmptyArray, "/params");
+            "{}".to_owned()
+        });
+    }
+    let is_odd = |(key, value): &(Text<'_>, Text<'_>)| key.is_str("_meta") && !value.is_object();
+    if !params.members().any(|member| is_odd(&member)) {
+        return Some(params.get().to_owned());
+    }
+    let mut out = "{".to_owned();
+    for member in params.members() {
+        if is_odd(&member) {
+            if !member.1.is_null() {
+                tolerate(Leniency::EmptyArray, "/params/_meta");
+            }
+            continue;
+        }
+        if out.len() > 1 {
+            out.push(',');
+        }
+        let (key, value) = member;
+        out.extend([key.get(), ":", value.get()]);
+    }
+    out.push('}');
+    Some(out)
+}
+
+/// An error as an object with a code and a message.
+fn error_object(error: Text<'_>, tolerate: &mut impl FnMut(Leniency, &str)) -> String {
+    let member = |name: &str| {
+        let mut members = error.members();
+        members
+            .find(|(key, _)| key.is_str(name))
+            .map(|(_, value)| value)
+    };
+    let code = member("code").filter(|code| code.get().parse::<i64>().is_ok());
+    let message = member("message").filter(|message| message.is_string());
+    if let (Some(_), Some(_)) = (code, message) {
+        return error.get().to_owned();
+    }
+    tolerate(Leniency::ErrorObject, "/error");
+    let text = match message.or_else(|| error.is_string().then_some(error)) {
+        Some(message) => message.as_str().unwrap_or_default().into_owned(),
+        None => {
+            let shown: String = error.get().chars().take(200).collect();
+            format!("the peer reported {shown}")
+        }
+    };
+    let meant = member("code").and_then(whole_number);
+    let code = code.map(|code| code.get().to_owned()).or(meant);
+    let mut out = format!(
+        r#"{{"code":{},"message":"#,
+        code.as_deref().unwrap_or("-32603")
+    )
+    .into_bytes();
+    write_string(&mut out, &text);
+    let mut out = String::from_utf8(out).unwrap_or_default();
+    if let Some(data) = member("data") {
+        out.push_str(",\"data\":");
+        out.push_str(data.get());
+    }
+    out.push('}');
+    out
+}
+
+/// A number that is written with a fraction or as text, as an integer.
+fn whole_number(value: Text<'_>) -> Option<String> {
+    let text = if value.is_string() {
+        return None;
+    } else {
+        value.get()
+    };
+    if text.parse::<i64>().is_ok() {
+        return None;
+    }
+    let number: f64 = text.parse().ok()?;
+    let is_whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
+    is_whole.then(|| format!("{number:.0}"))
+}
+
+/// The bytes as text, with each surrogate that is encoded as if it were a character replaced by U+FFFD. `None` if other bytes are not
+/// UTF-8.
+fn without_encoded_surrogates(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(&first) = rest.first() {
+        if let [0xED, 0xA0..=0xBF, 0x80..=0xBF, after @ ..] = rest {
+            out.extend_from_slice("\u{fffd}".as_bytes());
+            rest = after;
+        } else {
+            out.push(first);
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+    String::from_utf8(out).ok().map(Cow::Owned)
+}

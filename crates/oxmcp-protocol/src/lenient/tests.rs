@@ -1,0 +1,310 @@
+//! Tests of lenient reading.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::types::{
+    CallToolResult, ContentBlock, CreateMessageParams, GetPromptResult, InitializeParams,
+    InitializeResult, ListPromptsResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    ReadResourceResult, SetLevelParams,
+};
+
+/// Reads a value leniently, and returns its JSON and what was tolerated.
+fn reading<T: serde::Serialize + serde::de::DeserializeOwned>(value: &str) -> (Value, Vec<String>) {
+    let reading = read::<T>(value).unwrap_or_else(|error| panic!("{value}: {error}"));
+    let tolerated = reading.tolerated.iter();
+    let tolerated = tolerated
+        .map(|it| format!("{} {}", it.leniency, it.place))
+        .collect();
+    (serde_json::to_value(&reading.value).unwrap(), tolerated)
+}
+
+#[test]
+fn null_members_are_absent() {
+    let (value, tolerated) = reading::<InitializeResult>(
+        r#"{"protocolVersion":"2025-06-18","capabilities":null,"serverInfo":{"name":"a","version":"1","icons":null},"instructions":null}"#,
+    );
+    assert_eq!(
+        value,
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}})
+    );
+    assert_eq!(
+        tolerated,
+        ["null-member /capabilities", "null-member /serverInfo/icons"]
+    );
+}
+
+#[test]
+fn empty_arrays_are_empty_objects() {
+    let (value, tolerated) = reading::<InitializeParams>(
+        r#"{"protocolVersion":"2025-06-18","capabilities":{"roots":[],"sampling":[]},"clientInfo":[],"_meta":[]}"#,
+    );
+    assert_eq!(
+        value,
+        json!({"protocolVersion": "2025-06-18", "capabilities": {"roots": {}, "sampling": {}}, "clientInfo": {"name": "", "version": ""}})
+    );
+    assert_eq!(
+        tolerated,
+        [
+            "empty-array /capabilities/roots",
+            "empty-array /capabilities/sampling",
+            "empty-array /clientInfo",
+            "missing-member /clientInfo/version",
+            "missing-member /clientInfo/name",
+            "member-left-out /_meta"
+        ]
+    );
+}
+
+#[test]
+fn entry_costs_only_itself() {
+    let list = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"},null,5,
+        {"name":"c","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes","destructiveHint":"true"},"icons":["x"],"title":["t"]},
+        {"inputSchema":{"type":"object"}}],"nextCursor":5}"#;
+    let (value, tolerated) = reading::<ListToolsResult>(list);
+    assert_eq!(
+        value,
+        json!({"tools": [
+            {"name": "a", "inputSchema": {"type": "object"}},
+            {"name": "c", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}},
+        ], "nextCursor": "5"})
+    );
+    assert_eq!(
+        tolerated,
+        [
+            "entry-left-out /tools/1",
+            "null-member /tools/2",
+            "entry-left-out /tools/2",
+            "entry-left-out /tools/3",
+            "other-type /tools/4/annotations/destructiveHint",
+            "entry-left-out /tools/4/icons/0",
+            "member-left-out /tools/4/annotations/readOnlyHint",
+            "member-left-out /tools/4/title",
+            "entry-left-out /tools/5",
+            "other-type /nextCursor"
+        ]
+    );
+}
+
+#[test]
+fn content_that_does_not_fit_is_kept() {
+    let result = r#"{"content":["bare",{"text":"untyped"},{"type":"image","data":"AQI","mimeType":"image/png"},
+        {"type":"image","data":"data:image/png;base64,AQ ID","mimeType":"image/png"},{"type":"image","data":"-_-_","mimeType":"i/p"},
+        {"type":"audio","data":"!","mimeType":"a/b"},{"type":"image","data":"AQID"},{"type":"text","text":5},
+        {"type":"text","text":"x","annotations":{"audience":["robot","user"],"priority":"1"}},{"type":null}],"isError":"true"}"#;
+    let reading = read::<CallToolResult>(result).unwrap();
+    let kinds: Vec<_> = reading
+        .value
+        .content
+        .iter()
+        .map(|block| match block {
+            ContentBlock::Text(text) => text.text.clone(),
+            ContentBlock::Image(image) => format!("{:?}", &*image.data),
+            ContentBlock::Unknown(object) => Value::from(object.clone()).to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "bare",
+            "untyped",
+            "[1, 2]",
+            "[1, 2, 3]",
+            "[251, 255, 191]",
+            r#"{"data":"!","mimeType":"a/b","type":"audio"}"#,
+            r#"{"data":"AQID","type":"image"}"#,
+            "5",
+            "x",
+            r#"{"type":null}"#,
+        ]
+    );
+    assert!(reading.value.is_error);
+}
+
+#[test]
+fn one_item_is_a_list() {
+    let text = r#"{"content":{"type":"text","text":"a"}}"#;
+    assert_eq!(read::<CallToolResult>(text).unwrap().value.to_text(), "a");
+    let text = r#"{"content":"a","structuredContent":{"n":1.50}}"#;
+    let result = read::<CallToolResult>(text).unwrap().value;
+    assert_eq!(result.to_text(), "a");
+    assert_eq!(result.structured_content.unwrap().get(), r#"{"n":1.50}"#);
+    let text = r#"{"messages":[{"role":"User","content":[{"type":"text","text":"a"}]},{"role":"user","content":"b"},{"role":"system","content":"c"}]}"#;
+    let messages = read::<GetPromptResult>(text).unwrap().value.messages;
+    let texts: Vec<_> = messages
+        .iter()
+        .filter_map(|it| it.content.as_text())
+        .collect();
+    assert_eq!(texts, ["a", "b"]);
+    let text = r#"{"contents":{"uri":"a:b","blob":"AQI"}}"#;
+    assert_eq!(
+        read::<ReadResourceResult>(text)
+            .unwrap()
+            .value
+            .contents
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn numbers_and_names_are_read_as_meant() {
+    let text = r#"{"messages":[{"role":"user","content":"x"}],"maxTokens":100.0,"temperature":"0.5","stopSequences":null,"modelPreferences":[]}"#;
+    let params = read::<CreateMessageParams>(text).unwrap().value;
+    assert_eq!((params.max_tokens, params.temperature), (100, Some(0.5)));
+    for (level, expected) in [
+        ("warn", LoggingLevel::Warning),
+        ("INFO", LoggingLevel::Info),
+    ] {
+        let text = json!({"level": level}).to_string();
+        assert_eq!(read::<SetLevelParams>(&text).unwrap().value.level, expected);
+    }
+    assert!(read::<SetLevelParams>(r#"{"level":"loud"}"#).is_err());
+}
+
+#[test]
+fn lone_surrogates_become_replacement_characters() {
+    let text = r#"{"content":[{"type":"text","text":"a\ud83d \ud83d\ude00 \udc00\\ud83d"}],"structuredContent":{"a":"\ud83d"}}"#;
+    let result = read::<CallToolResult>(text).unwrap().value;
+    assert_eq!(result.to_text(), "a\u{fffd} 😀 \u{fffd}\\ud83d");
+    assert_eq!(
+        result.structured_content.unwrap().get(),
+        r#"{"a":"\ufffd"}"#
+    );
+}
+
+#[test]
+fn what_is_needed_is_not_invented() {
+    assert!(read::<InitializeResult>(r#"{"capabilities":{}}"#).is_err());
+    assert!(read::<crate::types::CallToolParams>(r#"{"name":null}"#).is_err());
+    assert!(read::<crate::types::ReadResourceParams>(r#"{"uri":{}}"#).is_err());
+}
+
+#[test]
+fn duplicate_names_are_refused() {
+    let text = r#"{"content":[{"type":"text","text":"a","text":"b"}],"isError":null}"#;
+    assert!(read::<CallToolResult>(text).is_err());
+    assert!(read::<CallToolResult>(r#"{"content":[],"content":[],"isError":null}"#).is_err());
+}
+
+#[test]
+fn hostile_lists_are_read_in_bounded_work() {
+    // Each entry fails, and each has a list whose entries fail: without a budget this would be thousands of readings.
+    let icon = r#"{"src":5,"mimeType":{},"sizes":{},"theme":{}}"#;
+    let icons = vec![icon; 500].join(",");
+    let tool = format!(
+        r#"{{"name":"a","title":{{}},"description":[1,2],"inputSchema":{{}},"icons":[{icons}],"annotations":5}}"#
+    );
+    let text = format!(r#"{{"tools":[{}]}}"#, vec![tool; 20].join(","));
+    let reading = read::<ListToolsResult>(&text).unwrap();
+    assert!(reading.tolerated.len() <= 16);
+    let prompts = format!(r#"{{"prompts":[{}]}}"#, vec!["{}"; 20_000].join(","));
+    assert_eq!(
+        read::<ListPromptsResult>(&prompts)
+            .unwrap()
+            .value
+            .prompts
+            .len(),
+        0
+    );
+    let deep = format!(
+        r#"{{"resources":[{{"uri":"a:b","name":"n","_meta":{}{}}}]}}"#,
+        "[".repeat(100),
+        "]".repeat(100)
+    );
+    assert_eq!(
+        read::<ListResourcesResult>(&deep)
+            .unwrap()
+            .value
+            .resources
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn envelopes_are_mended() {
+    let mended = |message: &str| {
+        let (message, tolerated) = mend_message(message.as_bytes())?;
+        let names = tolerated.iter().map(|it| it.leniency.name());
+        Some((
+            String::from_utf8(message).unwrap(),
+            names.collect::<Vec<_>>().join(" "),
+        ))
+    };
+    let table = [
+        (
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "envelope-member",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":null,"params":null,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "envelope-member",
+        ),
+        (
+            r#"{"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            "jsonrpc-version",
+        ),
+        (
+            r#"{"jsonrpc":2.0,"id":2.0,"method":"ping","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":2,"method":"ping","params":{}}"#,
+            "jsonrpc-version text-id empty-array",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"n"}"#,
+            r#"{"jsonrpc":"2.0","method":"n"}"#,
+            "envelope-member",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"error":"broken"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"broken"}}"#,
+            "error-object",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":5,"data":{}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":5,"message":"the peer reported {\"code\":5,\"data\":{}}","data":{}}}"#,
+            "error-object",
+        ),
+        (
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            "byte-order-mark",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[],"a":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#,
+            "empty-array",
+        ),
+    ];
+    for (message, expected, names) in table {
+        assert_eq!(
+            mended(message),
+            Some((expected.to_owned(), names.to_owned())),
+            "{message}"
+        );
+    }
+    for message in [
+        "",
+        "[]",
+        "{}",
+        "nonsense",
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
+        r#"{"jsonrpc":"3.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
+    ] {
+        assert_eq!(mended(message), None, "{message}");
+    }
+}
+
+#[test]
+fn leniencies_have_distinct_names() {
+    let mut names: Vec<_> = Leniency::ALL.iter().map(|it| it.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Leniency::ALL.len());
+}
