@@ -499,7 +499,7 @@ mod tests {
             r#"{"_meta":{},"_meta":{}}"#,
             r#"{"_meta":{},"\u005fmeta":{}}"#,
             r#"{"_meta":{"progressToken":1,"progressToken":2}}"#,
-            r#"{"_meta":[]}"#,
+            r#"{"_meta":["2026-07-28"]}"#,
             r#"{"_meta":"2026-07-28"}"#,
         ] {
             assert_eq!(
