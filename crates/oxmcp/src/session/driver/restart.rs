@@ -126,6 +126,7 @@ mod tests {
             middleware::response::Response,
             outbound::options::CallOptions,
             task::BoxFuture,
+            tolerance::Tolerance,
         },
         transport::principal::Principal,
     };
@@ -141,6 +142,14 @@ mod tests {
 
         fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
             self
+        }
+
+        fn tolerance(&self) -> Arc<Tolerance> {
+            Arc::default()
+        }
+
+        fn peer_name(&self) -> Option<String> {
+            None
         }
 
         fn request(&self, _: &Arc<Connection>, _: Arrival<'_>) {}
