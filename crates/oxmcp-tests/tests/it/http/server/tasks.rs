@@ -110,6 +110,42 @@ async fn ask_modern(
     json(send(endpoint, of(request, who), message.to_string()).await).await
 }
 
+#[tokio::test(start_paused = true)]
+async fn header_of_a_task_may_be_missing_and_must_not_differ() {
+    let (_open, gate) = watch::channel(false);
+    let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
+    let endpoint = StreamableHttp::from(server.tool(gated(&gate, true)));
+    let id = begin_modern(&endpoint).await;
+    let twice = format!("{id}, {id}");
+    for (method, more) in [
+        ("tasks/get", json!({})),
+        ("tasks/update", json!({"inputResponses": {}})),
+        ("tasks/cancel", json!({})),
+    ] {
+        for (headers, is_taken) in [
+            (vec![], true),
+            (vec![&*id], true),
+            (vec!["another"], false),
+            (vec![""], false),
+            (vec![&*id, &*id], false),
+            (vec![&*twice], false),
+        ] {
+            let mut params = more.clone();
+            params["taskId"] = json!(id);
+            let mut message = modern(1, method, params);
+            message["params"]["_meta"][Meta::CLIENT_CAPABILITIES] = json!({"extensions": {ID: {}}});
+            let mut request = modern_builder(&message);
+            for header in &headers {
+                request = request.header("mcp-name", *header);
+            }
+            let answer = json(send(&endpoint, request, message.to_string()).await).await;
+            let code = answer["error"]["code"].as_i64();
+            let expected = (!is_taken).then_some(-32020);
+            assert_eq!(code, expected, "{method} {headers:?} {answer}");
+        }
+    }
+}
+
 /// The ids, among `ids`, of the tasks whose changes `who` is granted a subscription to.
 async fn granted(endpoint: &impl Target, who: Option<&str>, ids: Value) -> Value {
     let filter = json!({"notifications": {"taskIds": ids}});

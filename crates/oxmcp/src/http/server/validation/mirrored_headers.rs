@@ -44,10 +44,18 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
         let given = given(message.headers, NAME);
         repeats(NAME.as_str(), given, said(name).as_deref())?;
     }
+    // Clients that know the method may not know the header, and only proxies need it: it may be missing.
     let mut extensions = message.served.extensions.headers_of(message.method);
-    extensions.try_for_each(|(name, header)| {
-        let given = given(message.headers, header);
-        repeats(header, given, said(name).as_deref())
+    extensions.try_for_each(|(name, header)| match given(message.headers, header) {
+        ReceivedHeader::Nothing => {
+            tracing::debug!(
+                method = message.method,
+                header,
+                "accepting a request without an extension's header"
+            );
+            Ok(())
+        }
+        given => repeats(header, given, said(name).as_deref()),
     })
 }
 
