@@ -6,6 +6,7 @@
 
 mod endpoint;
 mod events;
+mod left_tasks;
 mod place;
 mod sessions;
 mod tasks;

@@ -49,7 +49,7 @@ fn long() -> String {
     "x".repeat(2000)
 }
 
-const FILE: &str = "OXMCP_SQLITE_TEST_FILE";
+pub(crate) const FILE: &str = "OXMCP_SQLITE_TEST_FILE";
 
 /// A process that keeps tasks, sessions and events in a file and names each once it is acknowledged. It is killed in the end.
 pub(crate) struct Writer {
@@ -59,13 +59,13 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn start(place: &Place) -> Self {
+        Self::run(place, "writer::the_writer")
+    }
+
+    /// Runs a test as another process.
+    pub(crate) fn run(place: &Place, test: &str) -> Self {
         let mut process = Command::new(env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "writer::the_writer",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
             .env(FILE, place.file())
             .stdout(Stdio::piped())
             .spawn()

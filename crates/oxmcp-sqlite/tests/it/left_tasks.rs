@@ -1,0 +1,81 @@
+//! A task that was left to a worker, whose server is killed and started again.
+
+use std::{env, future::pending};
+
+use oxmcp::{
+    Client, RequestContext, Server, Tool,
+    protocol::{CallToolResult, TaskStatus},
+    tasks::{
+        AsTask, ClientTasks, ServerTasks, TaskContext, TaskPolicy, TaskStore, TaskTool, Tasks,
+    },
+    testing,
+};
+use oxmcp_sqlite::Sqlite;
+
+use crate::{
+    place::Place,
+    writer::{FILE, Writer},
+};
+
+/// A server with a tool that leaves its task to a worker, and one that does its work itself.
+fn server(store: Sqlite) -> Server {
+    let left = Tool::new("left", "Leave", |cx: RequestContext| async move {
+        let id = cx.leave_task().await.unwrap().unwrap();
+        println!("acknowledged left {id}");
+        pending::<()>().await;
+    });
+    let own = Tool::new("own", "Work", || async {
+        pending::<()>().await;
+    });
+    Server::new("office", "1.0.0")
+        .extension(Tasks::new(store).extension())
+        .tool(left.task(TaskPolicy::Required))
+        .tool(own.task(TaskPolicy::Required).task_live())
+}
+
+/// Not a test of its own: the next one runs it as another process.
+#[tokio::test]
+async fn the_leaver() {
+    let Some(file) = env::var_os(FILE) else {
+        return;
+    };
+    let server = server(Sqlite::open(file).await.unwrap());
+    let client = Client::new("tester", "1.0.0").tasks();
+    let session = testing::connect(&server).client(&client).await.unwrap();
+    let own = session.call_tool("own", ()).as_task().await.unwrap();
+    println!("acknowledged own {}", own.id().unwrap());
+    let _left = session.call_tool("left", ()).as_task().await.unwrap();
+    pending::<()>().await;
+}
+
+#[tokio::test]
+async fn left_task_outlives_a_kill() {
+    let place = Place::new();
+    let mut process = Writer::run(&place, "left_tasks::the_leaver");
+    let ids = process.acknowledged(2);
+    process.kill();
+    let id = |name: &str| {
+        let mut ids = ids.iter().filter_map(|it| it.strip_prefix(name));
+        ids.next().unwrap().to_owned()
+    };
+    let (own, left) = (id("own "), id("left "));
+
+    let store = Sqlite::open(place.file()).await.unwrap();
+    let server = server(store.clone());
+    // From now on the server looks for the tasks of processes that have ended.
+    let _session = testing::connect(&server).await.unwrap();
+    let until = async |id: &str, status: TaskStatus, epoch: u64| {
+        loop {
+            let found = TaskStore::load(&store, id).await.unwrap().unwrap();
+            if found.task.status == status && found.epoch >= epoch {
+                return;
+            }
+            store.changed(id, found.revision).await.unwrap();
+        }
+    };
+    until(&own, TaskStatus::Failed, 2).await;
+    until(&left, TaskStatus::Working, 2).await;
+    let result = CallToolResult::text("by the worker");
+    let control = server.tasks().unwrap();
+    assert!(control.complete(&left, result).await.unwrap());
+}
