@@ -20,6 +20,7 @@ use crate::{
         connection::{Caller, Connection, Outcome, Peer, RequestContext},
         driver::event_loop::drive,
         handler::{detached::DetachedWork, state_scope::StateScope},
+        inbound::watchdog,
         outbound::options::CallOptions,
         task::{BoxFuture, spawn},
     },
@@ -432,6 +433,12 @@ impl Server {
     /// expected to end then, unless the server has other clients or an HTTP endpoint: tasks that still run are handed over to
     /// other nodes, and extensions [shut down](crate::Extension::on_shutdown).
     ///
+    /// Blocking work belongs in [`spawn_blocking`](tokio::task::spawn_blocking): a handler that blocks its thread cannot be
+    /// cancelled, and when `main` returns, tokio waits for it. So over standard input and output, if a handler still blocks its
+    /// thread five seconds after this returned, the process is ended, with a failure as its exit code: what `main` does then must
+    /// not take longer. A runtime with a single thread does not even notice the end of the input while a handler blocks it. In both
+    /// cases a warning names the handler.
+    ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and if the connection breaks.
     ///
@@ -443,8 +450,10 @@ impl Server {
         let close = CloseOnDrop(&session);
         let result = session.wait().await;
         drop(close);
+        session.connection.middleware_ended().await;
         if ends_process && !self.serves_others() {
             self.shut_down().await;
+            watchdog::expect_end();
         }
         result
     }

@@ -1,6 +1,6 @@
 //! Registered prompt: a prompt in a server's registry.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{Method, Prompt as Definition, method};
@@ -19,7 +19,12 @@ use crate::{
     },
     session::{
         connection::RequestContext,
-        inbound::{body::Body, inline_execution::InlineExecution, run::Work},
+        inbound::{
+            body::Body,
+            inline_execution::InlineExecution,
+            run::Work,
+            watchdog::{Watched, watched},
+        },
     },
 };
 
@@ -134,8 +139,17 @@ impl Callable for RegisteredPrompt {
         let is_alone = context.is_alone();
         let prompt = Arc::clone(self);
         let arguments: Box<str> = arguments.get().into();
-        let future = Box::pin(async move { prompt.get(context, &arguments).await });
+        let future = Box::pin(async move {
+            let getting = pin!(prompt.get(context, &arguments));
+            watched(&prompt, getting).await
+        });
         Work::of(&self.inline, is_alone, future)
+    }
+}
+
+impl Watched for RegisteredPrompt {
+    fn label(&self) -> String {
+        format!("prompt {}", self.definition.name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Registered resources and templates: the resources and templates in a server's registry, which requests can read.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use oxmcp_protocol::{
     CacheHint, CacheScope, ReadResourceResult, Resource as ResourceDefinition,
@@ -28,6 +28,7 @@ use crate::{
             body::{Body, Encode},
             inline_execution::InlineExecution,
             run::Work,
+            watchdog::{Watched, watched},
         },
     },
 };
@@ -77,6 +78,7 @@ impl RegisteredResource {
         check_icons::<Self>(&definition.uri, &definition.icons)?;
         check_access::<Self>(&definition.uri, &access)?;
         let reader = Reader {
+            name: definition.uri.as_str().into(),
             handler,
             mime_type: definition.mime_type.clone(),
             cache,
@@ -113,6 +115,7 @@ impl RegisteredTemplate {
         check_icons::<Self>(&definition.uri_template, &definition.icons)?;
         check_access::<Self>(&definition.uri_template, &access)?;
         let reader = Reader {
+            name: definition.uri_template.as_str().into(),
             handler,
             mime_type: definition.mime_type.clone(),
             cache,
@@ -171,6 +174,8 @@ impl Completes for RegisteredTemplate {
 
 /// The handler of a resource or a template, and the parts of the definition that are added to its results.
 pub(crate) struct Reader {
+    /// The URI or the template.
+    name: Box<str>,
     handler: ErasedHandler,
     mime_type: Option<String>,
     cache: Option<CacheHint>,
@@ -178,6 +183,12 @@ pub(crate) struct Reader {
     /// Whether only some callers may read the resource.
     is_restricted: bool,
     inline: Arc<InlineExecution>,
+}
+
+impl Watched for Reader {
+    fn label(&self) -> String {
+        format!("resource {}", self.name)
+    }
 }
 
 impl Reader {
@@ -189,7 +200,10 @@ impl Reader {
     pub(crate) fn call(self: &Arc<Self>, context: RequestContext, target: Target) -> Work {
         let is_alone = context.is_alone();
         let reader = Arc::clone(self);
-        let future = Box::pin(async move { reader.read(context, target).await });
+        let future = Box::pin(async move {
+            let reading = pin!(reader.read(context, target));
+            watched(&reader, reading).await
+        });
         Work::of(&self.inline, is_alone, future)
     }
 

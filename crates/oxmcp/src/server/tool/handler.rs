@@ -1,6 +1,6 @@
 //! Tool handlers: the functions that can be handlers, reading their arguments, and finishing their results.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{fmt, future::Future, pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::CallToolResult;
@@ -22,7 +22,10 @@ use crate::{
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerContext, HandlerFuture},
-        inbound::body::Body,
+        inbound::{
+            body::Body,
+            watchdog::{Watched, watched},
+        },
         task::BoxFuture,
     },
 };
@@ -125,6 +128,12 @@ pub struct ToolSchemas {
     pub(super) check_arguments: ArgumentsCheck,
     /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
+}
+
+impl Watched for ToolSchemas {
+    fn label(&self) -> String {
+        format!("tool {}", self.tool)
+    }
 }
 
 impl ToolSchemas {
@@ -293,7 +302,7 @@ where
             let read = Arguments::read(context, &schemas, &arguments);
             match read.map(|arguments| handler.call(arguments).run()) {
                 Ok(running) => {
-                    let output = running.await;
+                    let output = watched(&schemas, pin!(running)).await;
                     schemas.finish(output.into_checked_result(schemas.output.as_ref()))
                 }
                 Err(error) => schemas.finish(Err(error)),
@@ -316,7 +325,8 @@ where
             let text = Text::checked(&arguments);
             let output = match schemas.check(text) {
                 Ok(()) => {
-                    let output = handler(context, text.to_raw()).await;
+                    let running = pin!(handler(context, text.to_raw()));
+                    let output = watched(&schemas, running).await;
                     output.into_checked_result(schemas.output.as_ref())
                 }
                 Err(error) => Err(error),

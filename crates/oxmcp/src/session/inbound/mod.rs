@@ -8,6 +8,7 @@
 //! | `in_flight.rs` | the requests being served: admission, duplicate ids, cancellation |
 //! | `run.rs` | the handler runs, inline or on a task, and its answer is written |
 //! | `inline_execution.rs` | the choice between the two |
+//! | `watchdog.rs` | handlers that block their thread are named, and do not keep a process |
 //! | `body.rs` | the result, before it is serialized |
 
 pub(crate) mod backlog;
@@ -17,3 +18,5 @@ pub(crate) mod in_flight;
 pub(crate) mod inline_execution;
 pub(crate) mod receive;
 pub(crate) mod run;
+#[cfg(feature = "server")]
+pub(crate) mod watchdog;

@@ -2,6 +2,8 @@
 
 mod backlog;
 mod batches;
+#[cfg(unix)]
+mod blocking_handlers;
 mod eras;
 mod invalid_messages;
 mod malformed_text;
