@@ -99,7 +99,8 @@
 //!   that still arrives is ignored. Its timeout and its token have the same effect. Only `initialize` is never cancelled, as
 //!   the specification says.
 //! - A handler whose call is cancelled is notified by [`RequestContext::cancelled`]. It is dropped at an `.await` after
-//!   [`Limits::cancel_grace`], and nothing more is sent for its request.
+//!   [`Limits::cancel_grace`], and nothing more is sent for its request. The [middleware](middleware#the-end-of-a-request) hears
+//!   it.
 //! - [`Client::connect`] closes the connection in the background, and ends the process if it started one.
 //! - [`Server::run`] closes its session in the background; [`ServerSession::wait`] and [`ClientSession::wait`] only stop waiting.
 //! - `close` continues in the background. A client's session closes with its last handle, too.

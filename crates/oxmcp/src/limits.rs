@@ -148,7 +148,8 @@ limits! {
         /// Default: a minute, in which a slow reader reads some hundreds of KiB, and after which a user believes that the
         /// program hangs.
         pub flush: Duration = Duration::from_secs(60);
-        /// The time for which a cancelled handler may continue before it is dropped. Default: 1 s.
+        /// The time for which a cancelled handler may continue before it is dropped; middleware around it may continue for a
+        /// second longer. Default: 1 s.
         pub cancel_grace: Duration = Duration::from_secs(1);
         in {
             /// The bounds of an HTTP endpoint, and of an address that it serves.

@@ -222,6 +222,10 @@ impl Role for SessionState {
         })
     }
 
+    fn has_incoming(&self) -> bool {
+        self.client.features().incoming.next().is_some()
+    }
+
     fn outgoing(&self) -> Option<Next> {
         self.client.features().outgoing.next().cloned()
     }

@@ -358,6 +358,11 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     /// Handles a request after all incoming middleware.
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>>;
 
+    /// Whether there is incoming middleware.
+    fn has_incoming(&self) -> bool {
+        false
+    }
+
     /// The outgoing middleware, if there is any.
     fn outgoing(&self) -> Option<Next>;
 

@@ -24,6 +24,6 @@ mod mounts;
 #[cfg(feature = "http-server")]
 mod probes;
 #[cfg(feature = "http-server")]
-mod server;
+pub(crate) mod server;
 #[cfg(feature = "http-server")]
 mod sse_2024;

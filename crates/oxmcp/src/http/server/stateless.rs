@@ -18,6 +18,7 @@ use oxmcp_protocol::{
     method::Listen,
 };
 use tokio::{
+    runtime::Handle,
     select,
     time::{Instant, sleep},
 };
@@ -36,7 +37,7 @@ use crate::{
     session::{
         connection::{Caller, Connection},
         driver::undriven::{Last, Reply},
-        task::{lazy, reached},
+        task::{lazy, reached, spawn_on},
     },
 };
 
@@ -305,6 +306,19 @@ impl Drop for StatelessAnswer {
             self.connection.outbox.close();
         } else {
             self.connection.abandon();
+        }
+        if self.connection.has_open_middleware()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            // Closing the endpoint waits for it.
+            let (connection, tracked) = (
+                Arc::clone(&self.connection),
+                self.endpoint.state.open.token(),
+            );
+            spawn_on(&runtime, async move {
+                connection.middleware_ended().await;
+                drop(tracked);
+            });
         }
     }
 }

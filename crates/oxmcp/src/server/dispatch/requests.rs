@@ -187,6 +187,10 @@ impl Role for ServerRole {
         })
     }
 
+    fn has_incoming(&self) -> bool {
+        self.server().features().incoming.next().is_some()
+    }
+
     fn outgoing(&self) -> Option<Next> {
         self.server().features().outgoing.next().cloned()
     }

@@ -9,8 +9,13 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "server")]
+use tokio::time::timeout;
+
 #[cfg(feature = "http-server")]
 use crate::session::connection::OnClosing;
+#[cfg(feature = "server")]
+use crate::session::inbound::run::MIDDLEWARE_GRACE;
 use crate::session::{
     connection::{Connection, Outcome},
     inbound::run::cut_short,
@@ -95,6 +100,23 @@ impl Connection {
     pub(crate) fn finished(self: &Arc<Self>) {
         self.shutdown.ended.set();
         self.role().closed(self);
+    }
+
+    /// Whether there is middleware that has not heard the end of its request yet.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_open_middleware(&self) -> bool {
+        self.role().has_incoming() && self.in_flight().is_running()
+    }
+
+    /// Waits, after the connection was cut, until the middleware has heard the end of all requests. Without middleware, this does
+    /// not wait for handlers that were cancelled.
+    #[cfg(feature = "server")]
+    pub(crate) async fn middleware_ended(&self) {
+        if self.has_open_middleware() {
+            let limit = self.limits.cancel_grace.saturating_add(MIDDLEWARE_GRACE);
+            // A handler that blocks its thread does not end.
+            let _ = timeout(limit, self.in_flight().works_ended()).await;
+        }
     }
 
     /// The reason with which calls fail that will not be answered.

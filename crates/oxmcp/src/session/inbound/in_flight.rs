@@ -28,7 +28,7 @@ pub(crate) struct InFlight<C> {
     draining: Latch,
     /// Notified when the last request has left while that is awaited.
     emptied: Notify,
-    /// Set once [`settled`](Self::settled) was called.
+    /// Set once [`settled`](Self::settled) or [`works_ended`](Self::works_ended) was called.
     is_awaited: AtomicBool,
 }
 
@@ -37,6 +37,8 @@ struct State<C> {
     served: HashMap<RequestId, Arc<C>>,
     /// The number of requests that are idle: they only wait for an event.
     idle: usize,
+    /// The number of requests whose work has not ended. Those that were answered when the session ended are among them.
+    running: usize,
 }
 
 impl<C: AsRef<Latch>> InFlight<C> {
@@ -44,6 +46,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         let state = State {
             served: HashMap::new(),
             idle: 0,
+            running: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -85,19 +88,20 @@ impl<C: AsRef<Latch>> InFlight<C> {
     /// # Errors
     /// If its id is in use meanwhile: over HTTP, two requests may have been admitted at once.
     pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
-        match self.state.lock().served.entry(id.clone()) {
-            Entry::Occupied(_) => Err(in_use(id)),
-            Entry::Vacant(entry) => {
-                entry.insert(Arc::clone(context));
-                Ok(())
-            }
-        }
+        let mut state = self.state.lock();
+        match state.served.entry(id.clone()) {
+            Entry::Occupied(_) => return Err(in_use(id)),
+            Entry::Vacant(entry) => entry.insert(Arc::clone(context)),
+        };
+        state.running += 1;
+        Ok(())
     }
 
-    /// Removes a request, which is answered now or will not be answered.
+    /// Removes a request whose work has ended, and which is answered now or will not be answered.
     pub(crate) fn leave(&self, id: &RequestId) {
         let mut state = self.state.lock();
         state.served.remove(id);
+        state.running = state.running.saturating_sub(1);
         if state.served.is_empty() && self.is_awaited.load(Ordering::Relaxed) {
             self.emptied.notify_waiters();
         }
@@ -153,6 +157,25 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.state.lock().served.is_empty()
+    }
+
+    /// Whether the work of a request has not ended, even if the request was taken.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_running(&self) -> bool {
+        self.state.lock().running > 0
+    }
+
+    /// Waits until the work of all requests has ended, also of those that were taken. Cancel safe.
+    #[cfg(feature = "server")]
+    pub(crate) async fn works_ended(&self) {
+        self.is_awaited.store(true, Ordering::Relaxed);
+        loop {
+            let emptied = self.emptied.notified();
+            if !self.is_running() {
+                return;
+            }
+            emptied.await;
+        }
     }
 
     /// Waits until no request is being served. Cancel safe.

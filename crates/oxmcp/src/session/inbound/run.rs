@@ -6,6 +6,7 @@ use std::{
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use oxmcp_protocol::{
@@ -29,6 +30,9 @@ use crate::{
         task::BoxFuture,
     },
 };
+
+/// The time for which middleware may continue after the handler of a cancelled request was dropped.
+pub(crate) const MIDDLEWARE_GRACE: Duration = Duration::from_secs(1);
 
 /// The remaining work for a request.
 pub(crate) struct Work {
@@ -104,20 +108,40 @@ fn spawn(
             }
             panics::flatten(panics::catch(Pin::new(&mut future)).await)
         });
-        let result = unless_cancelled(&context, work).await;
+        let result = unless_given_up(&context, work).await;
         finish(&context, &id, result);
     });
 }
 
-/// Runs the work for `context`. `None` if it was cancelled, and did not end within its grace period.
+/// Runs the handler for `context`. `None` if it was cancelled, and did not end within its grace period.
 pub(crate) async fn unless_cancelled<T>(
     context: &ContextParts,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    within_grace(context, Duration::ZERO, work).await
+}
+
+/// Runs the whole work for `context`, which may include middleware. `None` if it was cancelled, and did not end within its grace
+/// period.
+async fn unless_given_up<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
+    let more = match context.connection.role().has_incoming() {
+        true => MIDDLEWARE_GRACE,
+        false => Duration::ZERO,
+    };
+    within_grace(context, more, work).await
+}
+
+/// Runs work for `context`, and drops it when its grace period and `more` have passed after a cancellation.
+async fn within_grace<T>(
+    context: &ContextParts,
+    more: Duration,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     let cancelled = async {
         context.cancel.wait().await;
         // On the heap, because it is rarely needed.
-        Box::pin(sleep(context.connection.limits.cancel_grace)).await;
+        let grace = context.connection.limits.cancel_grace.saturating_add(more);
+        Box::pin(sleep(grace)).await;
     };
     // Work that has used up its cooperative budget would leave none for the timer, which would then never fire.
     let cancelled = coop::unconstrained(cancelled);
@@ -125,6 +149,29 @@ pub(crate) async fn unless_cancelled<T>(
         biased;
         result = work => Some(result),
         () = cancelled => None,
+    }
+}
+
+/// Runs the handler of a request within middleware, which hears how the request ends: a panic of the handler is an error, and so is
+/// a cancellation, whether or not the handler ends within its grace period.
+pub(crate) async fn handle_within_middleware<T>(
+    context: Arc<ContextParts>,
+    begin: impl FnOnce() -> BoxFuture<Result<T>>,
+) -> Result<T> {
+    let ended = match context.cancel.is_set() {
+        // A middleware that tries again must not begin what nobody waits for.
+        true => None,
+        false => {
+            let work = async {
+                let mut future = panics::catch_panic(|| Ok(begin()))?;
+                panics::flatten(panics::catch(Pin::new(&mut future)).await)
+            };
+            unless_cancelled(&context, work).await
+        }
+    };
+    match ended {
+        Some(result) if !context.cancel.is_set() => result,
+        _ => Err(Error::cancelled("the request was cancelled")),
     }
 }
 
@@ -145,7 +192,7 @@ pub(crate) async fn run_question<T: Send + 'static>(
     let _cancel = Cancel(Arc::clone(&context));
     let running = async move {
         let work = async { panics::flatten(panics::catch(Pin::new(&mut future)).await) };
-        unless_cancelled(&context, work).await
+        unless_given_up(&context, work).await
     };
     let running = tokio::spawn(running.in_current_span());
     match running.await {

@@ -24,6 +24,44 @@
 //! ));
 //! # let _ = server;
 //! ```
+//!
+//! # The end of a request
+//!
+//! A middleware hears the end of every request, also of those that get no response. [`Next::run`] then returns an error that
+//! [`is_cancelled`](crate::Error::is_cancelled), and the result of the middleware is dropped. There are three cases:
+//!
+//! - **Cancellation.** The peer sends `notifications/cancelled`, or over HTTP closes a response that belongs to no session. The
+//!   handler may continue for [`Limits::cancel_grace`](crate::Limits::cancel_grace), and is then dropped.
+//! - **Time-out.** A peer that has waited long enough cancels the request, so this is the same case. If a call of this side times
+//!   out, `Next::run` in the outgoing middleware returns an error that [`is_timeout`](crate::Error::is_timeout).
+//! - **End of the session.** Requests that still run when the drain is over are answered with an error, and their handlers are
+//!   cancelled as above. [`Server::run`](crate::Server::run) and `StreamableHttp::close` wait for the middleware. Outgoing calls
+//!   return an error that [`is_closed`](crate::Error::is_closed).
+//!
+//! The middleware may continue for a second after the handler was dropped; then it is dropped as well. The same holds for outgoing
+//! middleware if the future of its call is dropped: the call is cancelled, `Next::run` returns the error, and the middleware
+//! continues in the background for a second at most. If the runtime is shut down, or a middleware panics, the layers around it are
+//! dropped: what must happen even then belongs in a value with a destructor.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+//! use oxmcp::{Server, middleware::{self, Next, Request}};
+//!
+//! static RUNNING: AtomicUsize = AtomicUsize::new(0);
+//!
+//! let server = Server::new("counted", "1.0.0").layer(middleware::from_fn(
+//!     |request: Request, next: Next| async move {
+//!         RUNNING.fetch_add(1, Relaxed);
+//!         let response = next.run(request).await;
+//!         RUNNING.fetch_sub(1, Relaxed);
+//!         if response.as_ref().is_err_and(|error| error.is_cancelled()) {
+//!             eprintln!("cancelled");
+//!         }
+//!         response
+//!     },
+//! ));
+//! # let _ = server;
+//! ```
 
 // The files of this module:
 //

@@ -15,6 +15,7 @@ use crate::{
     logged::Logged,
     session::{
         connection::{Direction, Next, Request},
+        inbound::run::handle_within_middleware,
         middleware::{layer::MiddlewareLayer, response::Response},
         task::BoxFuture,
     },
@@ -25,7 +26,14 @@ impl Next {
     pub(crate) fn handler() -> Self {
         Self(Arc::new(|request| match &request.direction {
             Direction::Incoming(context) => {
-                Arc::clone(context.parts().connection.role()).handle(request)
+                let context = Arc::clone(context.parts());
+                let role = Arc::clone(context.connection.role());
+                match request.is_notification() {
+                    true => role.handle(request),
+                    false => Box::pin(handle_within_middleware(context, move || {
+                        role.handle(request)
+                    })),
+                }
             }
             Direction::Outgoing(..) | Direction::OfRequest(_) => misplaced(),
         }))
@@ -53,7 +61,8 @@ impl Next {
     /// ```
     ///
     /// # Errors
-    /// Those of the rest of the chain.
+    /// Those of the rest of the chain; and an error that [`is_cancelled`](Error::is_cancelled) if the request is cancelled: see
+    /// [the end of a request](crate::middleware#the-end-of-a-request).
     ///
     /// # Cancel safety
     /// Dropping the future drops the rest of the chain; an outgoing call is cancelled on the wire.

@@ -1,6 +1,11 @@
 //! A call to the peer, from the serialized request to the answer.
 
-use std::{future::poll_fn, pin::pin, sync::Arc};
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
 use oxmcp_protocol::{
     CancelledParams, Payload, ProgressParams, RequestId,
@@ -9,8 +14,9 @@ use oxmcp_protocol::{
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::{
+    runtime::Handle,
     select,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +28,7 @@ use crate::{
     logged::Logged,
     session::{
         connection::{Connection, Request, Side},
+        inbound::run::MIDDLEWARE_GRACE,
         middleware::response::Response,
         notifications::progress_in::{self, ProgressReceiver, ProgressSender},
         outbound::{
@@ -30,7 +37,7 @@ use crate::{
             options::{CallOptions, OnProgress},
         },
         panics,
-        task::spawn_on,
+        task::{BoxFuture, spawn_on},
         trace::{
             propagator,
             span::{self, OutboundSpan},
@@ -64,8 +71,16 @@ impl Connection {
             return self.send_request(method, params, options).await;
         };
         let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
-        let request = Request::outgoing(self, method, &params, Some(options.lend()))?;
-        Ok(Box::pin(next.run(request)).await?.into_text().into())
+        let mut lent = options.lend();
+        let stop = lent.cancel.take().unwrap_or_default().child_token();
+        lent.cancel = Some(stop.clone());
+        let request = Request::outgoing(self, method, &params, Some(lent))?;
+        let call = HeardCall {
+            chain: Some(Box::pin(next.run(request))),
+            stop,
+            runtime: self.runtime.clone(),
+        };
+        Ok(call.await?.into_text().into())
     }
 
     /// Notifies the peer, through the outgoing middleware if there is any.
@@ -191,6 +206,40 @@ impl Connection {
                     () = sleep_until(next) => {}
                 }
             }
+        });
+    }
+}
+
+/// A call through the middleware. If it is dropped, the middleware hears that the call was cancelled, and has some time left.
+struct HeardCall {
+    /// `None` once it has ended.
+    chain: Option<BoxFuture<Result<Response>>>,
+    /// Cancels the call.
+    stop: CancellationToken,
+    runtime: Handle,
+}
+
+impl Future for HeardCall {
+    type Output = Result<Response>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(chain) = &mut self.chain else {
+            return Poll::Pending;
+        };
+        let ended = ready!(chain.as_mut().poll(cx));
+        self.chain = None;
+        Poll::Ready(ended)
+    }
+}
+
+impl Drop for HeardCall {
+    fn drop(&mut self) {
+        let Some(chain) = self.chain.take() else {
+            return;
+        };
+        self.stop.cancel();
+        spawn_on(&self.runtime, async move {
+            let _ = timeout(MIDDLEWARE_GRACE, chain).await;
         });
     }
 }
@@ -326,12 +375,12 @@ impl<'a> CallInFlight<'a> {
             select! {
                 biased;
                 Some(update) = next(updates) => {
-                    report(on_progress, update);
                     // Progress without a pause must not starve the other branches.
                     if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
                         self.reason = CANCELLED;
                         return Err(cancelled_call(self.method));
                     }
+                    report(on_progress, update);
                     let now = Instant::now();
                     if !deadline.put_off(now) {
                         self.reason = TIMED_OUT;

@@ -172,6 +172,8 @@ impl InboundSpan {
         match result {
             Ok(body) if self.is_call && is_tool_error(body) => fail(&self.span, "tool_error"),
             Ok(_) => {}
+            // No response is sent.
+            Err(error) if error.is_cancelled() => fail(&self.span, "cancelled"),
             Err(error) => {
                 let mut object = ErrorObject::from(error);
                 project_error(&mut object, self.revision);

@@ -251,4 +251,6 @@ async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     {
         log(store.forget(session.id()).await);
     }
+    // The session counts as open until then, so that closing the endpoint waits.
+    connection.middleware_ended().await;
 }
