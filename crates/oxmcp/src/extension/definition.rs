@@ -600,7 +600,7 @@ impl Extension {
 
     /// Adds an HTTP header that repeats a member of a method's params, for proxies that route requests without reading bodies;
     /// for example the member `taskId` as `Mcp-Name`. Clients send it; a server refuses a header that differs from the member, and
-    /// accepts requests without it.
+    /// accepts requests without it, unless it is [strict](crate::Server::strict).
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
     #[must_use]
     pub fn header<M: Method>(

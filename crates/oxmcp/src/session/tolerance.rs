@@ -79,6 +79,15 @@ impl Tolerance {
         Some(mended)
     }
 
+    /// Tolerates a deviation that was found without a reading, if anything is tolerated. Returns whether it is.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn tolerate(&self, peer: Option<&str>, method: &str, deviation: Tolerated) -> bool {
+        if !self.is_strict {
+            self.warn(peer, method, &[deviation]);
+        }
+        !self.is_strict
+    }
+
     /// Logs what was tolerated, once for each peer and leniency.
     pub(crate) fn warn(&self, peer: Option<&str>, method: &str, tolerated: &[Tolerated]) {
         for it in tolerated {

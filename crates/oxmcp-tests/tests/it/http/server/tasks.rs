@@ -112,10 +112,17 @@ async fn ask_modern(
 
 #[tokio::test(start_paused = true)]
 async fn header_of_a_task_may_be_missing_and_must_not_differ() {
-    let (_open, gate) = watch::channel(false);
-    let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
-    let endpoint = StreamableHttp::from(server.tool(gated(&gate, true)));
-    let id = begin_modern(&endpoint).await;
+    for is_strict in [false, true] {
+        let (_open, gate) = watch::channel(false);
+        let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
+        let server = server.tool(gated(&gate, true));
+        let server = if is_strict { server.strict() } else { server };
+        header_of_a_task(&StreamableHttp::from(server), is_strict).await;
+    }
+}
+
+async fn header_of_a_task(endpoint: &StreamableHttp, is_strict: bool) {
+    let id = begin_modern(endpoint).await;
     let twice = format!("{id}, {id}");
     for (method, more) in [
         ("tasks/get", json!({})),
@@ -123,7 +130,7 @@ async fn header_of_a_task_may_be_missing_and_must_not_differ() {
         ("tasks/cancel", json!({})),
     ] {
         for (headers, is_taken) in [
-            (vec![], true),
+            (vec![], !is_strict),
             (vec![&*id], true),
             (vec!["another"], false),
             (vec![""], false),
@@ -138,7 +145,7 @@ async fn header_of_a_task_may_be_missing_and_must_not_differ() {
             for header in &headers {
                 request = request.header("mcp-name", *header);
             }
-            let answer = json(send(&endpoint, request, message.to_string()).await).await;
+            let answer = json(send(endpoint, request, message.to_string()).await).await;
             let code = answer["error"]["code"].as_i64();
             let expected = (!is_taken).then_some(-32020);
             assert_eq!(code, expected, "{method} {headers:?} {answer}");

@@ -19,13 +19,16 @@ use crate::{
     error::Error,
     extension::registry::Extensions,
     http::names::{METHOD, NAME, PROTOCOL_VERSION, SESSION_ID},
+    session::tolerance::Tolerance,
 };
 
-/// The revisions and extensions of a server.
+/// The parts of a server by which messages are checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served<'a> {
     pub(super) revisions: &'a [Revision],
     pub(super) extensions: &'a Extensions,
+    /// `None` before it is decided which server serves a message.
+    pub(super) tolerance: Option<&'a Tolerance>,
 }
 
 impl Served<'_> {
@@ -33,6 +36,7 @@ impl Served<'_> {
     const NOTHING: Self = Self {
         revisions: &[],
         extensions: &Extensions::NONE,
+        tolerance: None,
     };
 
     /// Whether a legacy revision is served, which has sessions.

@@ -5,6 +5,7 @@ use oxmcp_json::Text;
 use oxmcp_protocol::{
     http_headers::{ParamHeaders, ReceivedHeader, decode},
     internal::RequestParams,
+    lenient::{Leniency, Tolerated},
     method::{self, REQUESTS_TO_SERVER},
 };
 
@@ -44,19 +45,23 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
         let given = given(message.headers, NAME);
         repeats(NAME.as_str(), given, said(name).as_deref())?;
     }
-    // Clients that know the method may not know the header, and only proxies need it: it may be missing.
     let mut extensions = message.served.extensions.headers_of(message.method);
-    extensions.try_for_each(|(name, header)| match given(message.headers, header) {
-        ReceivedHeader::Nothing => {
-            tracing::debug!(
-                method = message.method,
-                header,
-                "accepting a request without an extension's header"
-            );
-            Ok(())
+    extensions.try_for_each(|(name, header)| {
+        let (given, said) = (given(message.headers, header), said(name));
+        let is_missing = matches!(given, ReceivedHeader::Nothing) && said.is_some();
+        if is_missing && may_be_missing(message, header) {
+            return Ok(());
         }
-        given => repeats(header, given, said(name).as_deref()),
+        repeats(header, given, said.as_deref())
     })
+}
+
+/// Whether a header of an extension may be missing. Clients that know the method may not know the header, and only proxies need it.
+fn may_be_missing(message: &Message<'_>, header: &str) -> bool {
+    let mut missing = Tolerated::new(Leniency::MissingHeader, "");
+    header.clone_into(&mut missing.detail);
+    let tolerance = message.served.tolerance;
+    tolerance.is_some_and(|it| it.tolerate(None, message.method, missing))
 }
 
 /// Checks that a header has the value of the body. A member of the body that cannot be parsed is refused by the code that parses

@@ -77,6 +77,7 @@ pub(in crate::http::server) fn check_message<'m>(
     message.served = Served {
         revisions: &features.revisions,
         extensions: &features.extensions,
+        tolerance: Some(&features.tolerance),
     };
     require(Check::Shape, message::shape(&message))?;
     require(Check::RepeatedHeader, message::repeated_header(&message))?;
