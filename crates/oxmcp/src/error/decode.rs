@@ -70,6 +70,15 @@ mod tests {
             said::<Either>("true"),
             said::<Inner>("{"),
         ];
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @r"
+        invalid type: integer `5`, expected an object
+        found an array, expected a string
+        found an object, expected a string
+        missing field `name`
+        found an object, expected an array
+        found an array, expected an object
+        the value has none of the expected forms
+        EOF while parsing an object
+        ");
     }
 }
