@@ -118,29 +118,28 @@ pub(crate) async fn unless_cancelled<T>(
     context: &ContextParts,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    within_grace(context, Duration::ZERO, work).await
+    within_grace(context, false, work).await
 }
 
 /// Runs the whole work for `context`, which may include middleware. `None` if it was cancelled, and did not end within its grace
 /// period.
 async fn unless_given_up<T>(context: &ContextParts, work: impl Future<Output = T>) -> Option<T> {
-    let more = match context.connection.role().has_incoming() {
-        true => MIDDLEWARE_GRACE,
-        false => Duration::ZERO,
-    };
-    within_grace(context, more, work).await
+    within_grace(context, true, work).await
 }
 
-/// Runs work for `context`, and drops it when its grace period and `more` have passed after a cancellation.
 async fn within_grace<T>(
     context: &ContextParts,
-    more: Duration,
+    is_whole: bool,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     let cancelled = async {
         context.cancel.wait().await;
+        let connection = &context.connection;
+        let mut grace = connection.limits.cancel_grace;
+        if is_whole && connection.role().has_incoming() {
+            grace = grace.saturating_add(MIDDLEWARE_GRACE);
+        }
         // On the heap, because it is rarely needed.
-        let grace = context.connection.limits.cancel_grace.saturating_add(more);
         Box::pin(sleep(grace)).await;
     };
     // Work that has used up its cooperative budget would leave none for the timer, which would then never fire.
@@ -159,7 +158,7 @@ pub(crate) async fn handle_within_middleware<T>(
     begin: impl FnOnce() -> BoxFuture<Result<T>>,
 ) -> Result<T> {
     let ended = match context.cancel.is_set() {
-        // A middleware that tries again must not begin what nobody waits for.
+        // The middleware may have taken so long, or may try again.
         true => None,
         false => {
             let work = async {
