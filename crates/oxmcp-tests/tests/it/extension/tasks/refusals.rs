@@ -120,11 +120,6 @@ async fn malformed_requests_are_refused_in_the_words_of_json() {
             "subscriptions/listen",
             json!({"notifications": {"taskIds": {"x": 1}}}),
         ),
-        ("subscriptions/listen", json!({"notifications": []})),
-        (
-            "subscriptions/listen",
-            json!({"notifications": {"resourceSubscriptions": 5}}),
-        ),
     ] {
         let answer = peer.ask(method, params).await;
         let error = &answer["error"];
@@ -145,8 +140,6 @@ async fn malformed_requests_are_refused_in_the_words_of_json() {
     -32602 invalid `taskIds`: found `true`; expected an array of task IDs
     -32602 invalid `taskIds`: found a string; expected an array of task IDs
     -32602 invalid `taskIds`: found an object; expected an array of task IDs
-    -32602 the params of subscriptions/listen do not fit: found an array, expected an object
-    -32602 the params of subscriptions/listen do not fit: invalid type: integer `5`, expected an array
     ");
 }
 

@@ -29,7 +29,12 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
             "2000 bytes",
             false,
         ),
-        (created(json!({"status": 7})), None, "is not what", false),
+        (
+            created(json!({"status": {"a": 1}})),
+            None,
+            "is not what",
+            false,
+        ),
         (
             created(json!({})),
             Some(state("working", json!({"taskId": "another"}))),
