@@ -180,13 +180,14 @@ impl<'a> Reader<'a> {
         // Parameters belong to the challenge before them in the same header.
         let mut current: Option<Challenge> = None;
         while into.len() < MAX_CHALLENGES {
-            self.take_while(|byte| matches!(byte, b' ' | b'\t' | b','));
+            // A semicolon divides parameters in other headers, and some servers write it here.
+            self.take_while(|byte| matches!(byte, b' ' | b'\t' | b',' | b';'));
             let word = self.take_while(is_token);
             if word.is_empty() {
                 break;
             }
             let word = String::from_utf8_lossy(word).into_owned();
-            if let Some(value) = self.value() {
+            if let Some(value) = self.value(&word) {
                 let Some(value) = value else {
                     break;
                 };
@@ -206,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of a parameter, if `=` comes next; `Some(None)` if the value cannot be read.
-    fn value(&mut self) -> Option<Option<String>> {
+    fn value(&mut self, name: &str) -> Option<Option<String>> {
         let before = self.rest;
         self.spaces();
         let Some(rest) = self.rest.strip_prefix(b"=") else {
@@ -219,9 +220,44 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Some(self.quoted());
         }
+        if let Some(value) = self.single_quoted() {
+            return Some(Some(value));
+        }
         // Unquoted URLs are not tokens, but some servers send them.
-        let value = self.take_while(|byte| byte.is_ascii_graphic() && byte != b',' && byte != b'"');
-        Some((!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned()))
+        let mut value = self.unquoted();
+        while name.eq_ignore_ascii_case("scope") && !value.is_empty() {
+            // The next word is another scope, unless it is the name of a parameter.
+            let before = self.rest;
+            self.spaces();
+            let scope = self.unquoted();
+            let is_end = scope.is_empty() || scope.contains('=');
+            self.spaces();
+            if is_end || self.rest.first() == Some(&b'=') {
+                self.rest = before;
+                break;
+            }
+            value = format!("{value} {scope}");
+        }
+        Some((!value.is_empty()).then_some(value))
+    }
+
+    fn unquoted(&mut self) -> String {
+        let is_value = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b',' | b'"');
+        let value = String::from_utf8_lossy(self.take_while(is_value));
+        value.trim_end_matches(';').to_owned()
+    }
+
+    /// A value in the wrong quotes, if it ends where a value may end.
+    fn single_quoted(&mut self) -> Option<String> {
+        let quoted = self.rest.strip_prefix(b"'")?;
+        let end = quoted.iter().position(|byte| *byte == b'\'')?;
+        let (value, rest) = quoted.split_at(end);
+        let rest = rest.get(1..)?;
+        if !matches!(rest.first(), None | Some(b' ' | b'\t' | b',' | b';')) {
+            return None;
+        }
+        self.rest = rest;
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     fn quoted(&mut self) -> Option<String> {
@@ -311,6 +347,26 @@ mod tests {
                 ],
             ),
             ("Bearer a=\"1\" b=\"2\"", &["Bearer a=\"1\", b=\"2\""]),
+            (
+                "Bearer resource_metadata='https://h/x', scope='a b'; error='e'",
+                &["Bearer resource_metadata=\"https://h/x\", scope=\"a b\", error=\"e\""],
+            ),
+            ("Bearer a='b'c, d=1", &["Bearer a=\"'b'c\", d=\"1\""]),
+            ("Bearer a='b, d=1", &["Bearer a=\"'b\", d=\"1\""]),
+            (
+                "Bearer scope=mcp:read mcp:write, error=e",
+                &["Bearer scope=\"mcp:read mcp:write\", error=\"e\""],
+            ),
+            (
+                "Bearer scope=a b error=e, DPoP scope=c",
+                &["Bearer scope=\"a b\", error=\"e\"", "DPoP scope=\"c\""],
+            ),
+            (
+                "Bearer scope=a error = e",
+                &["Bearer scope=\"a\", error=\"e\""],
+            ),
+            ("Bearer a=1; b=2;", &["Bearer a=\"1\", b=\"2\""]),
+            ("Bearer, a=1", &["Bearer a=\"1\""]),
             // An unreadable part ends the header, and the parts before it are kept.
             ("Bearer a=\"1\", b=\"2", &["Bearer a=\"1\""]),
             ("Bearer a=\"1\", b=", &["Bearer a=\"1\""]),

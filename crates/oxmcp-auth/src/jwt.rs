@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::{AuthError, Result},
+    metadata::document,
     time::UnixTime,
 };
 
@@ -62,6 +63,24 @@ impl Claims {
         Ok(Self {
             known: serde_json::from_str(all.get()).map_err(malformed)?,
             all: all.to_owned(),
+        })
+    }
+
+    /// Parses an introspection response, in which some servers write times as text. A time that cannot be read is an error: a
+    /// bound must not become none.
+    pub(crate) fn parse_introspected(json: &[u8]) -> Result<Self> {
+        Self::parse(json).or_else(|error| {
+            let mut members = document::members(json).ok_or_else(|| error.clone())?;
+            for (name, value) in &mut members {
+                let is_time = matches!(name.as_str(), "exp" | "nbf" | "iat");
+                let seconds = value.as_str().and_then(|it| it.trim().parse().ok());
+                let seconds = seconds.filter(|it: &f64| is_time && it.is_finite());
+                if let Some(seconds) = seconds {
+                    *value = seconds.into();
+                }
+            }
+            let members: serde_json::Map<_, _> = members.into_iter().collect();
+            Self::parse(&serde_json::to_vec(&members).map_err(|_| error)?)
         })
     }
 
@@ -158,7 +177,7 @@ impl Expected<'_> {
     }
 }
 
-/// A string, or a list of strings.
+/// A string, or a list of strings. `null` is absent.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -166,9 +185,10 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
         One(String),
         Many(Vec<String>),
     }
-    Ok(match Wire::deserialize(deserializer)? {
-        Wire::One(one) => vec![one],
-        Wire::Many(many) => many,
+    Ok(match Option::deserialize(deserializer)? {
+        Some(Wire::One(one)) => vec![one],
+        Some(Wire::Many(many)) => many,
+        None => Vec::new(),
     })
 }
 

@@ -38,6 +38,7 @@ pub use exchange::{Body, Request, Response};
 pub use jwt::Claims;
 pub use metadata::{
     authorization_server::AuthorizationServerMetadata,
+    document::Tolerated,
     protected_resource::ProtectedResourceMetadata,
     well_known::{authorization_server_metadata_urls, protected_resource_metadata_urls},
 };
@@ -49,7 +50,7 @@ pub use url_rules::UrlRules;
 /// The items that only the SDK may use: they can change with any release.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::url_rules::shown_url;
+    pub use crate::url_rules::{is_uri, shown_url};
 }
 
 /// The code in README.md is tested as documentation.

@@ -69,6 +69,11 @@ impl UrlRules {
     /// Checks a URL, and parses it.
     pub(crate) fn parse(self, url: &str, what: &str) -> Result<Url> {
         let parsed = parse(url, what)?;
+        if !is_uri(url) {
+            return Err(AuthError::malformed(format!(
+                "the {what} {url:?} has characters that no URL may have: they must be percent-encoded"
+            )));
+        }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(AuthError::untrusted(format!(
                 "the {what} has a user name or password in it"
@@ -108,6 +113,37 @@ pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
         )));
     }
     Ok(parsed)
+}
+
+/// Whether a text has only the characters of a URI ([RFC 3986, section 2](https://www.rfc-editor.org/rfc/rfc3986#section-2)).
+/// Parsers of URLs skip or encode the others, so that a program which is given the text may read another URL.
+#[must_use]
+pub fn is_uri(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let is_allowed = match byte {
+            b'%' => {
+                let is_hex = |it: Option<u8>| it.is_some_and(|it| it.is_ascii_hexdigit());
+                is_hex(bytes.next()) && is_hex(bytes.next())
+            }
+            _ => byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=".contains(&byte),
+        };
+        if !is_allowed {
+            return false;
+        }
+    }
+    !text.is_empty()
+}
+
+/// Whether two issuers are the same, apart from the slash after the host, which some servers write and others omit. Both
+/// name the same metadata.
+pub(crate) fn is_same_issuer(a: &str, b: &str) -> bool {
+    let is_with_slash = |long: &str, short: &str| {
+        let host = short.split_once("://").map(|(_, host)| host);
+        long.strip_suffix('/') == Some(short)
+            && host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#']))
+    };
+    a == b || is_with_slash(a, b) || is_with_slash(b, a)
 }
 
 /// The part of a URL that messages may show: the query and the fragment can be secret.
@@ -161,6 +197,53 @@ mod tests {
         }
         let long = format!("https://as.example/{}", "a".repeat(MAX_URL));
         assert!(UrlRules::https().check(&long, "it").is_err());
+    }
+
+    #[test]
+    fn characters_outside_of_uris_are_refused() {
+        for url in [
+            "https://as.example/\"; touch x; \"",
+            "https://as.example/a b",
+            "https://as.example/\r\nX: y",
+            " https://as.example/",
+            "https://as.example/\t",
+            "https://as.example/<a>",
+            "https://as.example/`id`",
+            "https://as.example/{a}|b^c",
+            "https://as.example\\evil",
+            "https://as.example/%",
+            "https://as.example/%2",
+            "https://as.example/%zz",
+            "https://as.example/\u{fc}",
+            "https://\u{fc}.example/",
+            "https://as.example/\0",
+        ] {
+            assert!(UrlRules::https().check(url, "it").is_err(), "{url:?}");
+        }
+        let all = "https://as.example:8443/-._~!$&'()*+,;=:@/%C3%bc?a=[b]/?";
+        assert!(UrlRules::https().check(all, "it").is_ok());
+    }
+
+    #[test]
+    fn issuers_may_differ_by_the_slash_after_the_host() {
+        let table = [
+            ("https://h", "https://h/", true),
+            ("https://h:8443", "https://h:8443/", true),
+            ("https://h", "https://h//", false),
+            ("https://h", "https://H/", false),
+            ("https://h", "http://h/", false),
+            ("https://h/a", "https://h/a/", false),
+            ("https://h?a", "https://h?a/", false),
+            ("https:/", "https://", false),
+            ("https://", "https:///", false),
+            ("h", "h/", false),
+            ("", "/", false),
+        ];
+        for (a, b, is_same) in table {
+            assert_eq!(is_same_issuer(a, b), is_same, "{a}");
+            assert_eq!(is_same_issuer(b, a), is_same, "{b}");
+            assert!(is_same_issuer(a, a));
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     jose::base64url,
     scope::ScopeSet,
     secret::{Secret, unguessable},
-    url_rules::parse,
+    url_rules::{is_uri, parse},
 };
 
 /// The most bytes of a response.
@@ -126,6 +126,11 @@ impl<'a> Authorization<'a> {
             query.append_pair("prompt", "consent");
         }
         // A query that the endpoint has already is kept.
+        if !is_uri(endpoint) {
+            return Err(AuthError::malformed(format!(
+                "the authorization_endpoint {endpoint:?} has characters that no URL may have: they must be percent-encoded"
+            )));
+        }
         let divider = match parse(endpoint, "authorization_endpoint")?.query() {
             None => "?",
             Some("") => "",

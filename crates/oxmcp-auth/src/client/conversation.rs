@@ -3,6 +3,7 @@
 use crate::{
     error::Result,
     exchange::{Request, Response},
+    metadata::document::Tolerated,
     time::UnixTime,
 };
 
@@ -44,4 +45,9 @@ pub trait Conversation {
     ///
     /// If the conversation has failed.
     fn receive(&mut self, response: &Response, now: UnixTime) -> Result<Option<Self::Output>>;
+
+    /// Takes out the oddities of the responses so far that were tolerated, for a log.
+    fn tolerated(&mut self) -> Vec<Tolerated> {
+        Vec::new()
+    }
 }

@@ -6,6 +6,7 @@ use http::{
     HeaderValue, Method, StatusCode,
     header::{ACCEPT, HeaderName},
 };
+use url::{ParseError, Url};
 
 use super::conversation::Conversation;
 use crate::{
@@ -14,13 +15,14 @@ use crate::{
     exchange::{Body, Request, Response},
     metadata::{
         authorization_server::AuthorizationServerMetadata,
+        document::{Tolerated, without_mark},
         protected_resource::ProtectedResourceMetadata,
         well_known::{
             authorization_server_metadata_urls, origin, protected_resource_metadata_urls,
         },
     },
     time::UnixTime,
-    url_rules::{UrlRules, parse, shown_url},
+    url_rules::{UrlRules, is_same_issuer, is_uri, parse, shown_url},
 };
 
 /// The `resource` parameter of requests to the authorization server
@@ -101,6 +103,7 @@ pub struct Discovery {
     answers: Vec<String>,
     /// Whether the URLs that were tried, in all stages, returned nothing but 404.
     is_all_absent: bool,
+    tolerated: Vec<Tolerated>,
 }
 
 #[derive(Debug)]
@@ -137,11 +140,15 @@ impl Discovery {
         let server = server.into();
         let rules = UrlRules::for_server(&server)?;
         let announced = challenge.and_then(Challenge::resource_metadata);
+        let announced = announced
+            .filter(|it| !it.is_empty())
+            .map(|it| absolute(it, &server));
         // If the challenge names a URL, no other is tried: another server on the same origin may have metadata at the root.
+        let is_announced = announced.is_some();
         let places = match announced {
             Some(url) => {
-                rules.check(url, "resource_metadata of the challenge")?;
-                vec![url.to_owned()]
+                rules.check(&url, "resource_metadata of the challenge")?;
+                vec![url]
             }
             None => protected_resource_metadata_urls(&server)?,
         };
@@ -149,18 +156,17 @@ impl Discovery {
             server,
             rules,
             options,
-            stage: Stage::Resource {
-                is_announced: announced.is_some(),
-            },
+            stage: Stage::Resource { is_announced },
             places: places.into(),
             answers: Vec::new(),
             is_all_absent: true,
+            tolerated: Vec::new(),
         })
     }
 
     /// Takes the metadata of the MCP server, and continues with that of its authorization server.
     fn resource_found(&mut self, body: &[u8]) -> Result<()> {
-        let metadata = ProtectedResourceMetadata::parse(body)?;
+        let metadata = ProtectedResourceMetadata::parse_noting(body, &mut self.tolerated)?;
         metadata.check_resource(&self.server)?;
         let issuer = self.choose_issuer(&metadata)?;
         self.ask_server(issuer, Some(metadata))
@@ -171,7 +177,8 @@ impl Discovery {
             return Ok(issuer.clone());
         }
         let servers = &metadata.authorization_servers;
-        let preferred = |it: &&String| self.options.preferred_issuers.contains(it);
+        let all = &self.options.preferred_issuers;
+        let preferred = |it: &&String| all.iter().any(|known| is_same_issuer(known, it));
         let issuer = servers.iter().find(preferred).or_else(|| servers.first());
         issuer.cloned().ok_or_else(|| {
             AuthError::malformed(format!(
@@ -261,7 +268,8 @@ impl Discovery {
     fn read<'a>(&mut self, url: &str, response: &'a Response) -> Result<Answer<'a>> {
         let status = response.status();
         let body = response.body().as_ref();
-        let is_object = || body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+        let json = without_mark(body);
+        let is_object = || json.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         if status == StatusCode::OK && is_object() {
             return Ok(Answer::Document(body));
         }
@@ -336,12 +344,32 @@ impl Conversation for Discovery {
             Stage::Origin { origin } => (origin.clone(), None),
         };
         self.places.clear();
-        let server = AuthorizationServerMetadata::parse(body);
+        let server = AuthorizationServerMetadata::parse_noting(body, &mut self.tolerated);
         let mut server = server.map_err(|error| error.at(&url))?;
         let checked = server.check(&issuer, self.rules);
         checked.map_err(|error| error.at(&url))?;
+        if server.issuer != issuer {
+            let what = "metadata of the authorization server";
+            let spelling = Tolerated::new(what, "issuer", "the name of the server");
+            self.tolerated.push(spelling);
+        }
         server.found_at = Some(url);
         self.found(server, resource, false).map(Some)
+    }
+
+    fn tolerated(&mut self) -> Vec<Tolerated> {
+        std::mem::take(&mut self.tolerated)
+    }
+}
+
+/// The URL in a challenge, which some servers write without their own address.
+fn absolute(url: &str, server: &str) -> String {
+    match Url::parse(url) {
+        // What is not a URI is refused where the result is checked.
+        Err(ParseError::RelativeUrlWithoutBase) if is_uri(url) => Url::parse(server)
+            .and_then(|base| base.join(url))
+            .map_or_else(|_| url.to_owned(), String::from),
+        _ => url.to_owned(),
     }
 }
 

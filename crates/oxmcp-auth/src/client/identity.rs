@@ -9,7 +9,7 @@ use crate::{
     jose::SigningKey,
     secret::Secret,
     time::UnixTime,
-    url_rules::UrlRules,
+    url_rules::{UrlRules, is_same_issuer},
 };
 
 /// The most bytes of a client's id.
@@ -195,7 +195,10 @@ impl Client {
     /// Whether the client can be used at this server, with this redirect URI, at the time `now`.
     #[must_use]
     pub fn is_usable(&self, issuer: &str, redirect_uri: Option<&str>, now: UnixTime) -> bool {
-        let is_theirs = self.issuer.as_deref().is_none_or(|it| it == issuer);
+        let is_theirs = self
+            .issuer
+            .as_deref()
+            .is_none_or(|it| is_same_issuer(it, issuer));
         let is_registered = redirect_uri.is_none_or(|uri| {
             let uris = self.redirect_uris.as_ref();
             uris.is_none_or(|uris| uris.iter().any(|it| it == uri))
@@ -206,7 +209,7 @@ impl Client {
     /// Fails if the client is bound to another server.
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
         match &self.issuer {
-            Some(own) if own != issuer => Err(AuthError::untrusted(format!(
+            Some(own) if !is_same_issuer(own, issuer) => Err(AuthError::untrusted(format!(
                 "the client {:?} is registered at {own:?}, and the MCP server now names the authorization server {issuer:?}: \
                  its credentials are not sent there. If the change is right, configure a client of the new server",
                 self.id

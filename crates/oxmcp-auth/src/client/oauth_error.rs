@@ -1,13 +1,14 @@
 //! Errors of OAuth endpoints, with messages without secrets.
 
 use http::{HeaderMap, HeaderName, StatusCode, header::AUTHORIZATION};
-use serde::Deserialize;
+use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
 use super::{authentication::Form, identity::Client};
 use crate::{
     error::{AuthError, AuthErrorKind},
     exchange::Response,
+    metadata::document,
     secret::Secret,
 };
 
@@ -59,34 +60,55 @@ impl SentSecrets {
 }
 
 /// The body of an error response ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
-#[derive(Default, Deserialize)]
+#[derive(Default)]
 struct ErrorBody {
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    error_description: Option<String>,
+    code: Option<String>,
+    description: Option<String>,
 }
 
 /// The error code of a response, if it has one.
 pub(super) fn code(response: &Response) -> Option<String> {
-    read(response).error
+    read(response).code
 }
 
+/// Reads an error as servers write it: by the standard, as an object with a code and a message, or as text.
 fn read(response: &Response) -> ErrorBody {
-    let body = response.body().as_ref();
-    if body.len() > crate::metadata::document::MAX_DOCUMENT {
+    let body = document::without_mark(response.body().as_ref());
+    if body.len() > document::MAX_DOCUMENT {
         return ErrorBody::default();
     }
-    serde_json::from_slice(body).unwrap_or_default()
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        let text = String::from_utf8_lossy(body);
+        let text = Some(text.trim()).filter(|it| !it.is_empty() && !it.starts_with(['<', '{']));
+        return ErrorBody {
+            code: None,
+            description: text.map(str::to_owned),
+        };
+    };
+    let error = value.get("error").filter(|it| !it.is_null());
+    let inner = error.filter(|it| it.is_object()).unwrap_or(&value);
+    let first = |from: &Value, names: &[&str]| {
+        let texts = names.iter().filter_map(|name| from.get(name)?.as_str());
+        texts.map(str::to_owned).find(|it| !it.is_empty())
+    };
+    let code = match error {
+        Some(Value::String(code)) if !code.is_empty() => Some(code.clone()),
+        Some(inner) => first(inner, &["error", "code", "status", "type"]),
+        None => None,
+    };
+    let names = ["error_description", "description", "message", "detail"];
+    ErrorBody {
+        code,
+        description: first(inner, &names).or_else(|| first(&value, &names)),
+    }
 }
 
 /// The error of a response, whose message names the request and the response, and none of the secrets of the request.
 pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthError {
     let status = response.status();
     let body = read(response);
-    let code = body.error.map(|code| shown(&sent.cut_from(&code)));
-    let description = body.error_description;
-    let description = description.map(|text| shown(&sent.cut_from(&text)));
+    let code = body.code.map(|code| shown(&sent.cut_from(&code)));
+    let description = body.description.map(|text| shown(&sent.cut_from(&text)));
     let is_unavailable = status.is_server_error()
         || status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::REQUEST_TIMEOUT

@@ -12,11 +12,14 @@ use super::{
 use crate::{
     error::{AuthError, Result},
     exchange::{Body, Request, Response},
-    metadata::{authorization_server::AuthorizationServerMetadata, document},
+    metadata::{
+        authorization_server::AuthorizationServerMetadata,
+        document::{self, Tolerated},
+    },
     scope::ScopeSet,
     secret::Secret,
     time::UnixTime,
-    url_rules::is_loopback,
+    url_rules::{is_loopback, is_uri},
 };
 
 /// The kind of a client, by the place where it runs.
@@ -146,6 +149,9 @@ pub(super) fn is_native_redirect(redirect: &str) -> Result<bool> {
             "the redirect URI {redirect:?} {why}"
         )))
     };
+    if !is_uri(redirect) {
+        return refused("has characters that no URL may have");
+    }
     if redirect.contains('#') {
         return refused("has a fragment");
     }
@@ -168,6 +174,7 @@ pub struct Registration {
     endpoint: String,
     issuer: String,
     metadata: ClientMetadata,
+    tolerated: Vec<Tolerated>,
 }
 
 /// The members of the response that are used
@@ -177,8 +184,8 @@ struct Answer {
     client_id: String,
     #[serde(default)]
     client_secret: Option<String>,
-    #[serde(default)]
-    client_secret_expires_at: Option<f64>,
+    #[serde(default, deserialize_with = "super::tokens::seconds")]
+    client_secret_expires_at: Option<u64>,
     #[serde(default)]
     token_endpoint_auth_method: Option<String>,
 }
@@ -210,6 +217,7 @@ impl Registration {
             endpoint,
             issuer: server.issuer.clone(),
             metadata,
+            tolerated: Vec::new(),
         })
     }
 }
@@ -250,16 +258,27 @@ impl Conversation for Registration {
     }
 
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Client>> {
-        if !matches!(response.status(), StatusCode::CREATED | StatusCode::OK) {
+        let refused = || {
             let asked = format!(
                 "the registration of a client with redirect URIs {:?} at {:?}",
                 self.metadata.redirect_uris, self.endpoint
             );
-            return Err(oauth_error::of(response, &asked, &SentSecrets::default()));
+            oauth_error::of(response, &asked, &SentSecrets::default())
+        };
+        if !matches!(response.status(), StatusCode::CREATED | StatusCode::OK) {
+            return Err(refused());
         }
         let what = format!("answer to the registration at {:?}", self.endpoint);
-        let answer: Answer = document::read(response.body().as_ref(), &what)?;
-        let method = answer.token_endpoint_auth_method;
+        let body = response.body().as_ref();
+        let answer = document::read(body, &what, &mut self.tolerated);
+        let answer: Answer = match answer {
+            // Some servers refuse with 200.
+            Err(_) if oauth_error::code(response).is_some() => return Err(refused()),
+            answer => answer?,
+        };
+        let method = answer
+            .token_endpoint_auth_method
+            .filter(|it| !it.is_empty());
         let method = method.or_else(|| self.metadata.token_endpoint_auth_method.clone());
         let client = Client::registered(&self.issuer, answer.client_id);
         let mut client = client
@@ -268,16 +287,19 @@ impl Conversation for Registration {
         // Some servers issue a secret to clients that requested none: then the method decides.
         if let Some(secret) = answer.client_secret.filter(|it| !it.is_empty()) {
             client = client.with_registered_secret(Secret::new(secret), method.as_deref())?;
-        } else if let Some(method) = method.filter(|it| it.starts_with("client_secret")) {
-            return Err(AuthError::malformed(format!(
-                "{:?} registered a client for {method:?} and gave it no secret",
-                self.endpoint
-            )));
+        } else if method.is_some_and(|it| it.starts_with("client_secret")) {
+            // Without a secret, the client can only be a public one.
+            let member = "token_endpoint_auth_method";
+            self.tolerated.push(Tolerated::new(what, member, "none"));
         }
         // 0 means that the secret does not expire.
-        if let Some(at) = answer.client_secret_expires_at.filter(|it| *it >= 1.0) {
-            client = client.with_expiry(super::tokens::whole_seconds(at));
+        if let Some(at) = answer.client_secret_expires_at.filter(|it| *it > 0) {
+            client = client.with_expiry(UnixTime::from_seconds(at));
         }
         Ok(Some(client))
+    }
+
+    fn tolerated(&mut self) -> Vec<Tolerated> {
+        std::mem::take(&mut self.tolerated)
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     dpop::{Proof, ProofKey},
     error::{AuthError, Result},
     exchange::{Body, Request, Response},
-    metadata::authorization_server::AuthorizationServerMetadata,
+    metadata::{authorization_server::AuthorizationServerMetadata, document::Tolerated},
     scope::ScopeSet,
     secret::Secret,
     time::UnixTime,
@@ -175,6 +175,10 @@ impl Conversation for TokenRequest {
         self.post.request(now)
     }
 
+    fn tolerated(&mut self) -> Vec<Tolerated> {
+        std::mem::take(&mut self.post.tolerated)
+    }
+
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Tokens>> {
         let Some(answer) = self.post.receive(response)? else {
             return Ok(None);
@@ -281,6 +285,10 @@ impl Conversation for TokenExchange {
         self.post.request(now)
     }
 
+    fn tolerated(&mut self) -> Vec<Tolerated> {
+        std::mem::take(&mut self.post.tolerated)
+    }
+
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Secret>> {
         let Some(answer) = self.post.receive(response)? else {
             return Ok(None);
@@ -307,6 +315,7 @@ struct Post {
     asked_at: UnixTime,
     /// The secrets of the request that was sent.
     sent: SentSecrets,
+    tolerated: Vec<Tolerated>,
 }
 
 impl Post {
@@ -327,6 +336,7 @@ impl Post {
             nonce: None,
             asked_at: UnixTime::default(),
             sent: SentSecrets::default(),
+            tolerated: Vec::new(),
         })
     }
 
@@ -349,10 +359,15 @@ impl Post {
 
     /// The response of the token endpoint; `None` if the request must be sent again.
     fn receive(&mut self, response: &Response) -> Result<Option<TokenAnswer>> {
-        if response.status() == StatusCode::OK {
-            return TokenAnswer::read(response.body().as_ref(), &self.endpoint).map(Some);
-        }
         let code = oauth_error::code(response);
+        if response.status() == StatusCode::OK {
+            let body = response.body().as_ref();
+            let answer = TokenAnswer::read(body, &self.endpoint, &mut self.tolerated);
+            // Some servers refuse with 200.
+            if answer.is_ok() || code.is_none() {
+                return answer.map(Some);
+            }
+        }
         if self.proof_key.is_some()
             && self.nonce.is_none()
             && code.as_deref() == Some("use_dpop_nonce")

@@ -7,7 +7,7 @@ use super::oauth_error::shown;
 use crate::{
     dpop::{Proof, ProofKey},
     error::{AuthError, Result},
-    metadata::document,
+    metadata::document::{self, Tolerated},
     scope::ScopeSet,
     secret::Secret,
     time::UnixTime,
@@ -59,8 +59,14 @@ pub(super) struct TokenAnswer {
 }
 
 impl TokenAnswer {
-    pub(super) fn read(body: &[u8], endpoint: &str) -> Result<Self> {
-        let answer: Self = document::read(body, &format!("token answer of {endpoint:?}"))?;
+    pub(super) fn read(
+        body: &[u8],
+        endpoint: &str,
+        tolerated: &mut Vec<Tolerated>,
+    ) -> Result<Self> {
+        let what = format!("token answer of {endpoint:?}");
+        let mut answer: Self = document::read(body, &what, tolerated)?;
+        answer.refresh_token = answer.refresh_token.filter(|it| !it.is_empty());
         let tokens = [Some(&answer.access_token), answer.refresh_token.as_ref()];
         if tokens.into_iter().flatten().any(|it| !is_token(it)) {
             return Err(AuthError::malformed(format!(
@@ -167,22 +173,32 @@ pub(super) fn is_token(text: &str) -> bool {
 }
 
 /// A number of seconds, which some servers write as a string or with a fraction. Any other value counts as absent.
-fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Ok(match serde_json::Value::deserialize(from)? {
         serde_json::Value::Number(number) => number
             .as_u64()
-            .or_else(|| number.as_f64().map(|it| whole_seconds(it).seconds())),
-        serde_json::Value::String(text) => text.trim().parse().ok(),
+            .or_else(|| number.as_f64().map(whole_seconds)),
+        serde_json::Value::String(text) => {
+            let text = text.trim();
+            let seconds = text.parse().ok();
+            seconds.or_else(|| {
+                text.parse()
+                    .ok()
+                    .filter(|it: &f64| it.is_finite())
+                    .map(whole_seconds)
+            })
+        }
         _ => None,
     })
 }
 
 /// Seconds without their fraction; 0 for negative ones.
-pub(super) fn whole_seconds(seconds: f64) -> UnixTime {
+fn whole_seconds(seconds: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "the cast saturates, which is what is wanted"
     )]
-    UnixTime::from_seconds(seconds as u64)
+    let whole = seconds as u64;
+    whole
 }

@@ -4,7 +4,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{jwk::Jwk, jws::Jws};
-use crate::error::{AuthError, Result};
+use crate::{
+    error::{AuthError, Result},
+    metadata::document::without_mark,
+};
 
 /// The most bytes of a key set. Those of the largest issuers have about 20 KiB, with certificates.
 const MAX_BYTES: usize = 256 * 1024;
@@ -63,7 +66,7 @@ impl Jwks {
                 MAX_BYTES / 1024
             )));
         }
-        let wire: Wire<'_> = serde_json::from_slice(json).map_err(|error| {
+        let wire: Wire<'_> = serde_json::from_slice(without_mark(json)).map_err(|error| {
             AuthError::malformed(format!("this is no JSON Web Key Set: {error}"))
         })?;
         if wire.keys.len() > MAX_KEYS {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{AuthError, Result},
-    metadata::document,
-    url_rules::UrlRules,
+    metadata::document::{self, Tolerated},
+    url_rules::{UrlRules, is_same_issuer},
 };
 
 /// The metadata of an authorization server ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414#section-2),
@@ -16,7 +16,8 @@ use crate::{
 ///
 /// let metadata = AuthorizationServerMetadata::parse(br#"{"issuer": "https://as.example/", "token_endpoint": "https://as.example/t"}"#)?;
 /// assert!(metadata.check("https://as.example/", UrlRules::https()).is_ok());
-/// assert!(metadata.check("https://as.example", UrlRules::https()).is_err(), "letter by letter");
+/// assert!(metadata.check("https://as.example", UrlRules::https()).is_ok(), "the slash after the host may differ");
+/// assert!(metadata.check("https://AS.example/", UrlRules::https()).is_err());
 /// # Ok::<(), oxmcp_auth::AuthError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,7 @@ pub struct AuthorizationServerMetadata {
     pub code_challenge_methods_supported: Option<Vec<String>>,
     /// Whether the server's authorization responses name their issuer
     /// ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
+    #[serde(deserialize_with = "document::demand")]
     pub authorization_response_iss_parameter_supported: bool,
     /// Whether a client's id may be the URL of its metadata document.
     pub client_id_metadata_document_supported: bool,
@@ -108,7 +110,11 @@ impl AuthorizationServerMetadata {
     ///
     /// If it is not a JSON document of this form, or is larger than 1 MiB.
     pub fn parse(body: &[u8]) -> Result<Self> {
-        document::read(body, "metadata of the authorization server")
+        Self::parse_noting(body, &mut Vec::new())
+    }
+
+    pub(crate) fn parse_noting(body: &[u8], tolerated: &mut Vec<Tolerated>) -> Result<Self> {
+        document::read(body, "metadata of the authorization server", tolerated)
     }
 
     /// The default endpoints of a server without metadata (revision 2025-03-26), at the root of an origin.
@@ -129,20 +135,23 @@ impl AuthorizationServerMetadata {
         }
     }
 
-    /// Checks that the document is of this issuer, letter by letter, and that requests may be sent to its endpoints.
+    /// Checks that the document is of this issuer, and that requests may be sent to its endpoints. Only the slash after the
+    /// host may differ, which some servers write and others omit: the issuer is then what the document says, with which `iss`
+    /// is compared letter by letter.
     ///
     /// # Errors
     ///
     /// If it is of another issuer (the message names both), or an endpoint is neither https nor allowed loopback.
     pub fn check(&self, issuer: &str, rules: UrlRules) -> Result<()> {
-        if self.issuer != issuer {
+        if !is_same_issuer(&self.issuer, issuer) {
             let theirs = &self.issuer;
             return Err(AuthError::untrusted(format!(
-                "the metadata of the authorization server {issuer:?} says that its issuer is {theirs:?}: they must be the \
-                 same, letter by letter. If the server is yours, put one of them right; if you trust it, pin the issuer"
+                "the metadata of the authorization server {issuer:?} names the issuer {theirs:?}: they must be the \
+                 same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer"
             )));
         }
         rules.check(issuer, "issuer")?;
+        rules.check(&self.issuer, "issuer")?;
         let endpoints = [
             ("authorization_endpoint", &self.authorization_endpoint),
             ("token_endpoint", &self.token_endpoint),
@@ -226,9 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_compared_letter_by_letter() {
+    fn an_issuer_is_compared_letter_by_letter_but_for_the_slash() {
+        let rules = UrlRules::https();
+        assert!(metadata().check("https://as.example/", rules).is_ok());
         for other in [
-            "https://as.example/",
+            "https://as.example//",
+            "https://as.example/x",
             "https://AS.example",
             "https://as.example:443",
             "https://attacker.example",
@@ -277,6 +289,76 @@ mod tests {
             assert!(metadata.token_endpoint().is_ok());
         }
         assert!(metadata().authorization_endpoint().is_ok());
+    }
+
+    #[test]
+    fn odd_members_are_mended_or_left_out() {
+        let text = r#"{
+            "issuer": "https://as.example", "authorization_endpoint": null, "token_endpoint": ["x"],
+            "registration_endpoint": {}, "jwks_uri": 5, "scopes_supported": "a  b",
+            "response_types_supported": "code", "grant_types_supported": null,
+            "code_challenge_methods_supported": "S256", "token_endpoint_auth_methods_supported": {},
+            "dpop_signing_alg_values_supported": 7, "client_id_metadata_document_supported": "true",
+            "authorization_response_iss_parameter_supported": "yes", "unknown": {"a": null}
+        }"#;
+        let mut tolerated = Vec::new();
+        let read = AuthorizationServerMetadata::parse_noting(text.as_bytes(), &mut tolerated);
+        let read = read.unwrap();
+        let words = |all: &[&str]| Some(all.iter().map(|it| (*it).to_owned()).collect());
+        let mut expected = AuthorizationServerMetadata::default();
+        expected.issuer = "https://as.example".to_owned();
+        expected.scopes_supported = words(&["a", "b"]);
+        expected.response_types_supported = words(&["code"]);
+        expected.code_challenge_methods_supported = words(&["S256"]);
+        expected.client_id_metadata_document_supported = true;
+        expected.authorization_response_iss_parameter_supported = true;
+        assert_eq!(read, expected);
+        let noted: Vec<_> = tolerated
+            .iter()
+            .map(|it| (it.member.as_str(), it.read_as))
+            .collect();
+        assert_eq!(
+            noted,
+            [
+                ("token_endpoint", "absent"),
+                ("registration_endpoint", "absent"),
+                ("jwks_uri", "absent"),
+                ("scopes_supported", "list"),
+                ("response_types_supported", "list"),
+                ("code_challenge_methods_supported", "list"),
+                ("token_endpoint_auth_methods_supported", "absent"),
+                ("dpop_signing_alg_values_supported", "absent"),
+                ("client_id_metadata_document_supported", "true"),
+            ]
+        );
+    }
+
+    #[test]
+    fn null_is_absent_for_every_member() {
+        let mut full = metadata();
+        full.authorization_response_iss_parameter_supported = true;
+        full.client_id_metadata_document_supported = true;
+        let full = serde_json::to_value(&full).unwrap();
+        let mut all = serde_json::Map::new();
+        for name in full.as_object().unwrap().keys() {
+            all.insert(name.clone(), serde_json::Value::Null);
+        }
+        let text = serde_json::to_vec(&all).unwrap();
+        let read = AuthorizationServerMetadata::parse(&text).unwrap();
+        assert_eq!(read, AuthorizationServerMetadata::default());
+    }
+
+    #[test]
+    fn a_name_that_occurs_twice_is_refused_in_an_odd_document_too() {
+        let text = br#"{"issuer": "https://a.example", "scopes_supported": "a", "issuer": "https://b.example"}"#;
+        assert!(AuthorizationServerMetadata::parse(text).is_err());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        let text = b"\xEF\xBB\xBF{\"issuer\": \"https://as.example\"}";
+        let read = AuthorizationServerMetadata::parse(text).unwrap();
+        assert_eq!(read.issuer, "https://as.example");
     }
 
     #[test]

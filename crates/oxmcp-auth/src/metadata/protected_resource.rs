@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{AuthError, Result},
-    metadata::document,
-    url_rules::{parse, shown_url},
+    metadata::document::{self, Tolerated},
+    url_rules::{is_uri, parse, shown_url},
 };
 
 /// The most authorization servers of a resource that are kept.
@@ -89,7 +89,11 @@ impl ProtectedResourceMetadata {
     ///
     /// If it is not a JSON document of this form, has no `resource`, or is larger than 1 MiB.
     pub fn parse(body: &[u8]) -> Result<Self> {
-        document::read(body, "metadata of the protected resource")
+        Self::parse_noting(body, &mut Vec::new())
+    }
+
+    pub(crate) fn parse_noting(body: &[u8], tolerated: &mut Vec<Tolerated>) -> Result<Self> {
+        document::read(body, "metadata of the protected resource", tolerated)
     }
 
     /// The metadata as a JSON document.
@@ -119,7 +123,13 @@ impl ProtectedResourceMetadata {
 
 /// Whether a resource is a server's URL, or a parent of it that ends between two segments of the path.
 fn is_same_or_parent(resource: &str, server: &str) -> Result<bool> {
-    let resource = parse(resource, "`resource` of the protected resource metadata")?;
+    let what = "`resource` of the protected resource metadata";
+    if !is_uri(resource) {
+        return Err(AuthError::malformed(format!(
+            "the {what} has characters that no URL may have: they must be percent-encoded"
+        )));
+    }
+    let resource = parse(resource, what)?;
     let server = parse(server, "URL of the MCP server")?;
     let (parent, path) = (resource.path().trim_end_matches('/'), server.path());
     let is_prefix = path
@@ -165,6 +175,8 @@ mod tests {
             ("https://h.example@evil.example/a/mcp", false),
             ("https://user@h.example/a/mcp", false),
             ("https://h.example/a/../b", false),
+            (" https://h.example/a/mcp", false),
+            ("https://h.example/a/mc\np", false),
         ];
         for (resource, is_ours) in table {
             let metadata = ProtectedResourceMetadata::new(resource, ["https://as.example"]);
@@ -191,16 +203,26 @@ mod tests {
         let metadata = parse(&text.to_string()).unwrap();
         assert_eq!(metadata.authorization_servers.len(), MAX_SERVERS);
         let many = serde_json::json!({"resource": "x", "scopes_supported": vec!["a"; 300]});
-        assert!(parse(&many.to_string()).is_err());
+        assert_eq!(parse(&many.to_string()).unwrap().scopes_supported, None);
         let odd = parse(r#"{"resource": "x", "scopes_supported": [1, "a", null]}"#).unwrap();
         assert_eq!(odd.scopes_supported, Some(vec!["a".to_owned()]));
+        let odd = parse(
+            r#"{"resource": "x", "authorization_servers": "https://as.example", "resource_name": ["a"],
+                "scopes_supported": "a b", "bearer_methods_supported": null, "resource_documentation": {},
+                "dpop_bound_access_tokens_required": "TRUE"}"#,
+        );
+        let mut expected = ProtectedResourceMetadata::new("x", ["https://as.example"]);
+        expected.bearer_methods_supported = None;
+        expected.scopes_supported = Some(vec!["a".to_owned(), "b".to_owned()]);
+        expected.dpop_bound_access_tokens_required = Some(true);
+        assert_eq!(odd.unwrap(), expected);
         let long = format!(
             "{{\"resource\": \"x\"{}}}",
             " ".repeat(document::MAX_DOCUMENT)
         );
         assert!(parse(&long).is_err());
         // The error shows only the position, and nothing of the document.
-        let error = parse(r#"{"resource": "x", "resource_name": ["hunter2"]}"#).unwrap_err();
+        let error = parse(r#"{"resource": ["hunter2"]}"#).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
 }

@@ -2,12 +2,14 @@
 
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::verified_token::VerifiedToken;
 use crate::{
     error::{AuthError, Result},
     exchange::{Body, Request, Response, basic_credentials, bearer_credentials},
     jwt::{Claims, Expected},
+    metadata::document::without_mark,
     secret::Secret,
     time::UnixTime,
 };
@@ -40,6 +42,23 @@ pub struct Introspection {
 #[derive(Deserialize)]
 struct Answer {
     active: bool,
+    token_type: Option<Value>,
+    /// The use of the token, which some servers name in place of a type.
+    token_use: Option<Value>,
+}
+
+impl Answer {
+    /// Whether the token is an access token, as far as the response says. Refresh tokens and others are active, too.
+    fn is_access_token(&self) -> bool {
+        let is_one_of = |value: &Option<Value>, names: &[&str]| match value {
+            None => true,
+            Some(value) => value
+                .as_str()
+                .is_some_and(|it| names.iter().any(|name| it.eq_ignore_ascii_case(name))),
+        };
+        is_one_of(&self.token_type, &["Bearer", "DPoP", "N_A"])
+            && is_one_of(&self.token_use, &["access_token", "access"])
+    }
 }
 
 impl Introspection {
@@ -109,7 +128,7 @@ impl Introspection {
         clock_skew: u64,
         now: UnixTime,
     ) -> Result<(VerifiedToken, UnixTime)> {
-        let body = response.body().as_ref();
+        let body = without_mark(response.body().as_ref());
         if response.status() != StatusCode::OK || body.len() > MAX_BYTES {
             return Err(AuthError::unavailable(format!(
                 "{} answers introspections with {} and {} bytes: check the endpoint, and the credentials of this server",
@@ -126,7 +145,12 @@ impl Introspection {
                 "the token is not valid, by its issuer: it may have expired, or been revoked",
             ));
         }
-        let claims = Claims::parse(body)?;
+        if !answer.is_access_token() {
+            return Err(AuthError::invalid_token(
+                "the token is not an access token, by its issuer",
+            ));
+        }
+        let claims = Claims::parse_introspected(body)?;
         let expected = Expected {
             issuer: &self.issuer,
             audiences,

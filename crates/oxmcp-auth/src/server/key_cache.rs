@@ -13,7 +13,7 @@ use crate::{
         well_known::authorization_server_metadata_urls,
     },
     time::UnixTime,
-    url_rules::UrlRules,
+    url_rules::{UrlRules, is_same_issuer},
 };
 
 /// Seconds for which keys are fresh if the issuer sends no `max-age`. Its own value is kept between the bounds below.
@@ -49,6 +49,8 @@ pub(super) struct KeyCache {
     source: KeySource,
     /// The URL of the keys in the issuer's metadata, once it was read.
     found: Option<String>,
+    /// The issuer as its metadata spell it, which may differ in the slash after the host.
+    spelled: Option<String>,
     /// The index of the metadata URL that is tried next.
     place: usize,
     keys: Option<Kept>,
@@ -84,6 +86,7 @@ impl KeyCache {
             issuer,
             source,
             found: None,
+            spelled: None,
             place: 0,
             keys: None,
             in_flight: None,
@@ -102,10 +105,20 @@ impl KeyCache {
         is_usable.then_some((&kept.keys, now < kept.fresh_until))
     }
 
+    /// Whether tokens with this `iss` may be the issuer's. Until the metadata were read, the slash after the host may be there
+    /// or not; without metadata or afterwards, every letter counts.
+    pub(super) fn is_issuer(&self, name: &str) -> bool {
+        match (&self.source, &self.spelled) {
+            (KeySource::Discovery, Some(spelled)) => spelled == name,
+            (KeySource::Discovery, None) => is_same_issuer(&self.issuer, name),
+            _ => self.issuer == name,
+        }
+    }
+
     /// Whether these are the keys that are in use.
-    pub(super) fn are_current(&self, keys: Option<&Arc<Jwks>>, now: UnixTime) -> bool {
+    pub(super) fn are_current(&self, keys: &Arc<Jwks>, now: UnixTime) -> bool {
         let current = self.keys(now).map(|(current, _)| current);
-        current.zip(keys).is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+        current.is_some_and(|current| Arc::ptr_eq(current, keys))
     }
 
     /// The error that says why there are no keys.
@@ -203,6 +216,7 @@ impl KeyCache {
             )));
         };
         self.found = Some(url);
+        self.spelled = Some(metadata.issuer);
         Ok(())
     }
 

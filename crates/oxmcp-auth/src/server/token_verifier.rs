@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::{AuthError, AuthErrorKind, Result},
     exchange::{Request, Response},
-    jose::{Jwk, Jws, KeyError},
+    jose::{Jwk, Jwks, Jws, KeyError},
     jwt::{Claims, Expected},
     secret::Secret,
     time::UnixTime,
@@ -264,8 +264,13 @@ impl TokenVerifier {
     /// The issuer of a token, and its index in the list.
     fn issuer_of(&self, claims: &Claims) -> Option<(usize, &KnownIssuer)> {
         let name = claims.known().iss.as_deref()?;
-        let mut issuers = self.issuers.iter().enumerate();
-        issuers.find(|(_, it)| it.trusted.issuer == name)
+        let find = |is_exact| {
+            let mut issuers = self.issuers.iter().enumerate();
+            issuers.find(|(_, it)| {
+                (it.trusted.issuer == name) == is_exact && it.keys.read().is_issuer(name)
+            })
+        };
+        find(true).or_else(|| find(false))
     }
 
     /// Verifies a signed token. Everything that needs no key is checked first, so that a token that is refused in any case
@@ -278,8 +283,20 @@ impl TokenVerifier {
         now: UnixTime,
     ) -> Verification {
         let refuse = |error| Verification::Refused(Refusal::invalid(error));
+        let name = claims.known().iss.clone().unwrap_or_default();
+        let (is_issuer, kept) = {
+            let keys = issuer.keys.read();
+            let kept = keys.keys(now);
+            let kept = kept.map(|(keys, fresh)| (Arc::clone(keys), fresh));
+            (keys.is_issuer(&name), kept)
+        };
         let expected = Expected {
-            issuer: &issuer.trusted.issuer,
+            // The metadata may have been read since the issuer was found by this name.
+            issuer: if is_issuer {
+                &name
+            } else {
+                &issuer.trusted.issuer
+            },
             audiences: &self.audiences,
             own_audiences: &issuer.trusted.audiences,
             clock_skew: self.clock_skew,
@@ -288,11 +305,6 @@ impl TokenVerifier {
         if let Err(error) = issuer.trusted.check(&jws, &claims, &expected) {
             return refuse(error);
         }
-        let kept = {
-            let keys = issuer.keys.read();
-            keys.keys(now)
-                .map(|(keys, fresh)| (Arc::clone(keys), fresh))
-        };
         // No lock is held here: other threads would wait for each signature.
         let found = kept.as_ref().map(|(keys, is_fresh)| {
             let key = keys.verify(&jws).map(Jwk::thumbprint);
@@ -321,12 +333,9 @@ impl TokenVerifier {
             (Some((Ok(key), _)), _) => {
                 let (token, until) = issuer.trusted.accept(claims, self.clock_skew);
                 let token = Arc::new(token);
-                // The key may have been withdrawn in the meantime, and with it the tokens that it signed: those must not be
-                // cached.
-                let keys = issuer.keys.read();
-                if keys.are_current(kept.as_ref().map(|(keys, _)| keys), now) {
-                    let mut cache = self.cache.write();
-                    cache.insert(hash, Arc::clone(&token), until, Some(key));
+                if let Some((keys, _)) = &kept {
+                    let verified = (Arc::clone(&token), until, key);
+                    self.cache_signed(issuer, keys, hash, verified, now);
                 }
                 Verification::Valid(token)
             }
@@ -350,6 +359,23 @@ impl TokenVerifier {
             (Some((Err(KeyError::Signature), _)), _) => refuse(AuthError::invalid_token(
                 "the signature of the token is not that of its issuer",
             )),
+        }
+    }
+
+    /// Caches a token that one of these keys has signed, unless the keys were replaced in the meantime: a withdrawn key takes
+    /// the tokens that it signed with it.
+    fn cache_signed(
+        &self,
+        issuer: &KnownIssuer,
+        keys: &Arc<Jwks>,
+        hash: TokenHash,
+        (token, until, key): (Arc<VerifiedToken>, UnixTime, String),
+        now: UnixTime,
+    ) {
+        let current = issuer.keys.read();
+        if current.are_current(keys, now) {
+            let mut cache = self.cache.write();
+            cache.insert(hash, token, until, Some(key));
         }
     }
 
@@ -474,5 +500,47 @@ impl fmt::Debug for TokenVerifier {
             .field("audiences", &self.audiences)
             .field("issuers", &self.issuers().collect::<Vec<_>>())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::jose::{Algorithm, SigningKey};
+
+    const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
+
+    #[test]
+    fn tokens_of_keys_withdrawn_meanwhile_are_not_cached() {
+        let sets = ["old", "new"].map(|id| {
+            let key = SigningKey::generate(Algorithm::Es256).unwrap();
+            Arc::new(Jwks::from(vec![key.with_key_id(id).public_jwk().clone()]))
+        });
+        let body = |keys: &Jwks| json!({"keys": keys.keys()}).to_string().into_bytes();
+        let issuer = TrustedIssuer::new("https://as.example").keys_at("https://as.example/keys");
+        let verifier = TokenVerifier::new(["https://mcp.example"]).unwrap();
+        let verifier = verifier.issuer(issuer).unwrap();
+        let issuer = &verifier.issuers[0];
+        let publish = |keys: &Jwks, at: UnixTime| {
+            let mut cache = issuer.keys.write();
+            assert!(matches!(cache.refresh(at), Refresh::Fetch { .. }));
+            cache.fetched(Ok(Response::new(body(keys).into())), at);
+            Arc::clone(cache.keys(at).unwrap().0)
+        };
+        let cached = |keys: &Arc<Jwks>, name: &str, at: UnixTime| {
+            let hash = TokenHash::of(name);
+            let token = Arc::new(VerifiedToken::new("https://as.example"));
+            let verified = (token, at.plus(600), keys.keys()[0].thumbprint());
+            verifier.cache_signed(issuer, keys, hash, verified, at);
+            verifier.known(&hash, at).is_some()
+        };
+        let old = publish(&sets[0], NOW);
+        assert!(cached(&old, "one", NOW));
+        let later = NOW.plus(31);
+        let new = publish(&sets[1], later);
+        assert!(!cached(&old, "two", later), "its key was withdrawn");
+        assert!(cached(&new, "three", later));
     }
 }

@@ -31,7 +31,9 @@ pub struct TrustedIssuer {
 }
 
 impl TrustedIssuer {
-    /// An issuer, letter by letter as in the `iss` of its tokens. Its keys are at the URL that its metadata names.
+    /// An issuer. Its keys are at the URL that its metadata names. `iss` of its tokens must be the issuer of the metadata, letter
+    /// by letter; the name given here may differ in the slash after the host. With [`keys`](Self::keys) or
+    /// [`keys_at`](Self::keys_at), no metadata are read, and `iss` must be the name given here.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {

@@ -39,6 +39,14 @@ pub(crate) fn with(changes: &Value) -> Value {
     claims
 }
 
+/// The claims with these changes, with members that are null.
+pub(crate) fn overlaid(changes: &Value) -> Value {
+    let mut all = claims();
+    let changes = changes.as_object().unwrap();
+    all.as_object_mut().unwrap().extend(changes.clone());
+    all
+}
+
 pub(crate) fn token(key: &SigningKey, claims: &Value) -> Secret {
     Secret::new(key.sign("at+jwt", claims).unwrap())
 }
@@ -73,6 +81,12 @@ pub(crate) fn ok(body: &Value) -> Result<Response, String> {
 
 pub(crate) fn status(status: u16) -> Result<Response, String> {
     let mut response = Response::new(Body::default());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    Ok(response)
+}
+
+pub(crate) fn answered(status: u16, body: &Value) -> Result<Response, String> {
+    let mut response = ok(body)?;
     *response.status_mut() = StatusCode::from_u16(status).unwrap();
     Ok(response)
 }

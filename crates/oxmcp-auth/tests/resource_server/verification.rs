@@ -2,15 +2,15 @@
 
 use http::{HeaderValue, Method};
 use oxmcp_auth::{
-    ScopeSet, Secret, UnixTime,
+    Body, Response, ScopeSet, Secret, UnixTime,
     jose::{Algorithm, Jwks, SigningKey},
     server::{Credentials, TokenVerifier, TrustedIssuer, Verification},
 };
 use serde_json::{Value, json};
 
 use crate::support::{
-    ISSUER, NOW, RESOURCE, claims, fetch, fetching, fixed, headers, introspecting, is_valid, key,
-    ok, refusal, set, status, token, with,
+    ISSUER, NOW, RESOURCE, answered, claims, fetch, fetching, fixed, headers, introspecting,
+    is_valid, key, ok, overlaid, refusal, set, status, token, with,
 };
 
 #[test]
@@ -642,6 +642,79 @@ fn answers_to_introspections_are_checked_as_tokens_are() {
         ),
         (ok(&with(&json!({"active": true, "exp": 1}))), 401),
         (ok(&json!("yes")), 503),
+        (
+            ok(&with(&json!({"active": true, "token_type": "bearer"}))),
+            200,
+        ),
+        (
+            ok(&with(&json!({"active": true, "token_type": "DPOP"}))),
+            200,
+        ),
+        (
+            ok(&with(&json!({"active": true, "token_type": "n_a"}))),
+            200,
+        ),
+        (
+            ok(&overlaid(&json!({"active": true, "token_type": null}))),
+            200,
+        ),
+        (
+            ok(&with(
+                &json!({"active": true, "token_type": "refresh_token"}),
+            )),
+            401,
+        ),
+        (
+            ok(&with(&json!({"active": true, "token_type": "mac"}))),
+            401,
+        ),
+        (ok(&with(&json!({"active": true, "token_type": ""}))), 401),
+        (
+            ok(&with(&json!({"active": true, "token_type": ["Bearer"]}))),
+            401,
+        ),
+        (
+            ok(&with(&json!({"active": true, "token_use": "access_token"}))),
+            200,
+        ),
+        (
+            ok(&with(
+                &json!({"active": true, "token_use": "refresh_token"}),
+            )),
+            401,
+        ),
+        (
+            ok(&overlaid(
+                &json!({"active": true, "exp": null, "nbf": null, "scope": null, "cnf": null, "iss": null}),
+            )),
+            200,
+        ),
+        (
+            ok(&with(
+                &json!({"active": true, "exp": "1800000300", "iat": "1800000000.5"}),
+            )),
+            200,
+        ),
+        (
+            ok(&with(
+                &json!({"active": true, "exp": "1800000300", "nbf": "1900000000"}),
+            )),
+            401,
+        ),
+        (ok(&with(&json!({"active": true, "exp": "1"}))), 401),
+        (ok(&with(&json!({"active": true, "exp": "soon"}))), 401),
+        (ok(&overlaid(&json!({"active": true, "aud": null}))), 401),
+        (ok(&with(&json!({"active": true, "cnf": []}))), 401),
+        (
+            Ok(Response::new(Body::from(format!("\u{feff}{active}")))),
+            200,
+        ),
+        (answered(201, &active), 503),
+        (answered(500, &active), 503),
+        (
+            ok(&json!({"active": true, "aud": RESOURCE, "pad": "x".repeat(64 << 10)})),
+            503,
+        ),
         (status(401), 503),
         (status(500), 503),
         (Err("refused".to_owned()), 503),
@@ -663,5 +736,136 @@ fn answers_to_introspections_are_checked_as_tokens_are() {
             other => panic!("{other:?}"),
         };
         assert_eq!(status, expected, "{shown}");
+    }
+}
+
+#[test]
+fn an_introspected_token_is_asked_for_again_before_its_expiry() {
+    let verifier = introspecting();
+    let token = Secret::new("opaque");
+    let first = fetch(verifier.verify(&token, NOW));
+    verifier.fetched(&first, ok(&with(&json!({"active": true}))), NOW);
+    assert!(is_valid(&verifier.verify(&token, NOW.plus(29))));
+    // Its expiry is later, but it may have been revoked.
+    fetch(verifier.verify(&token, NOW.plus(30)));
+}
+
+#[test]
+fn only_the_first_response_to_an_introspection_counts() {
+    let (active, inactive) = (with(&json!({"active": true})), json!({"active": false}));
+    for (first, late, is_accepted) in [(&active, &inactive, true), (&inactive, &active, false)] {
+        let verifier = introspecting();
+        let token = Secret::new("opaque");
+        let fetch = fetch(verifier.verify(&token, NOW));
+        verifier.fetched(&fetch, ok(first), NOW);
+        verifier.fetched(&fetch, ok(late), NOW);
+        assert_eq!(is_valid(&verifier.verify(&token, NOW)), is_accepted);
+    }
+}
+
+#[test]
+fn keys_that_were_not_asked_for_are_ignored() {
+    let (one, two) = (key("one"), key("two"));
+    let verifier = fetching();
+    let first = fetch(verifier.verify(&token(&one, &claims()), NOW));
+    verifier.fetched(&first, ok(&set(&[&one])), NOW);
+    verifier.fetched(&first, ok(&set(&[&one, &two])), NOW);
+    assert!(is_valid(&verifier.verify(&token(&one, &claims()), NOW)));
+    let refusal = refusal(verifier.verify(&token(&two, &claims()), NOW));
+    assert_eq!(refusal.status(), 401);
+}
+
+#[test]
+fn a_forgotten_token_is_refused_while_clocks_may_differ() {
+    let key = key("one");
+    let verifier = fixed(&key);
+    let token = token(&key, &claims());
+    let end = 300 + 59;
+    assert!(is_valid(&fixed(&key).verify(&token, NOW.plus(end))));
+    verifier.forget(&token, NOW);
+    assert_eq!(
+        refusal(verifier.verify(&token, NOW.plus(end))).status(),
+        401
+    );
+}
+
+#[test]
+fn the_metadata_spell_the_issuer_but_for_the_host_slash() {
+    let key = key("one");
+    let (without, with_slash) = ("https://auth.example.com", "https://auth.example.com/");
+    for (configured, published) in [(without, with_slash), (with_slash, without)] {
+        let verifier = TokenVerifier::new([RESOURCE]).unwrap();
+        let verifier = verifier.issuer(TrustedIssuer::new(configured)).unwrap();
+        let [good, bad] =
+            [published, configured].map(|iss| token(&key, &with(&json!({"iss": iss}))));
+        let metadata = json!({"issuer": published, "jwks_uri": "https://auth.example.com/keys"});
+        let first = fetch(verifier.verify(&bad, NOW));
+        verifier.fetched(&first, ok(&metadata), NOW);
+        // Now the spelling is known, and nothing more is fetched for the other one.
+        assert_eq!(refusal(verifier.verify(&bad, NOW)).status(), 401);
+        let second = fetch(verifier.verify(&good, NOW));
+        verifier.fetched(&second, ok(&set(&[&key])), NOW);
+        let Verification::Valid(verified) = verifier.verify(&good, NOW) else {
+            panic!("{published}");
+        };
+        assert_eq!(verified.issuer, configured);
+        assert_eq!(refusal(verifier.verify(&bad, NOW)).status(), 401);
+        let other = token(&key, &with(&json!({"iss": format!("{without}//")})));
+        assert_eq!(refusal(verifier.verify(&other, NOW)).status(), 401);
+    }
+    // Without metadata every letter counts.
+    for source in [
+        TrustedIssuer::new(without).keys(Jwks::parse(set(&[&key]).to_string().as_bytes()).unwrap()),
+        TrustedIssuer::new(without).keys_at("https://auth.example.com/keys"),
+    ] {
+        let verifier = TokenVerifier::new([RESOURCE]).unwrap();
+        let verifier = verifier.issuer(source).unwrap();
+        let other = token(&key, &with(&json!({"iss": with_slash})));
+        assert_eq!(refusal(verifier.verify(&other, NOW)).status(), 401);
+    }
+}
+
+#[test]
+fn an_odd_key_loses_only_itself() {
+    let key = key("one");
+    let mut keys = json!([
+        null, 5, [], {}, "key", {"kty": null}, {"kty": "RSA", "n": 5, "e": []}, {"kty": "EC", "crv": null},
+    ]);
+    let mut good = set(&[&key])["keys"][0].clone();
+    for name in ["use", "key_ops", "alg", "d"] {
+        good[name] = Value::Null;
+    }
+    keys.as_array_mut().unwrap().push(good);
+    let verifier = fetching();
+    let token = token(&key, &claims());
+    let fetch = fetch(verifier.verify(&token, NOW));
+    let body = format!("\u{feff}{}", json!({"keys": keys, "other": null}));
+    verifier.fetched(&fetch, Ok(Response::new(Body::from(body))), NOW);
+    assert!(is_valid(&verifier.verify(&token, NOW)));
+}
+
+#[test]
+fn claims_that_are_null_are_absent() {
+    let key = key("one");
+    let verdict =
+        |changes: &Value| is_valid(&fixed(&key).verify(&token(&key, &overlaid(changes)), NOW));
+    assert!(verdict(
+        &json!({"nbf": null, "scope": null, "scp": null, "cnf": null, "azp": null})
+    ));
+    for refused in [
+        json!({"exp": null}),
+        json!({"exp": "1700000000"}),
+        json!({"exp": "soon"}),
+        json!({"exp": "inf"}),
+        json!({"exp": "NaN"}),
+        json!({"exp": ""}),
+        json!({"nbf": "1900000000"}),
+        json!({"nbf": {}}),
+        json!({"aud": null}),
+        json!({"iss": null}),
+        json!({"cnf": []}),
+        json!({"cnf": "x"}),
+    ] {
+        assert!(!verdict(&refused), "{refused}");
     }
 }

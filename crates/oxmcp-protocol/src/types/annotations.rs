@@ -4,9 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::{
-    json::optional_number,
-    open_enum::{open_enum, setters},
+use crate::{
+    uri::check_absolute,
+    values::{
+        json::optional_number,
+        open_enum::{open_enum, setters},
+    },
 };
 
 /// Annotations of content and resources, for clients: the audience, the priority and the time of the last change.
@@ -96,18 +99,24 @@ impl Icon {
     /// ```
     ///
     /// # Errors
-    /// If the URI has another scheme or none, with a description of the problem.
+    /// If the URI has another scheme or none, or is a URL with characters that no URL may have, with a description of the problem.
     pub fn check(&self) -> Result<(), String> {
         let scheme = self.src.split_once(':').map_or("", |(scheme, _)| scheme);
-        let is_safe = ["https", "http", "data"]
-            .iter()
-            .any(|safe| scheme.eq_ignore_ascii_case(safe));
-        if is_safe {
+        let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+        let wrong = if is("data") {
+            // Images are often embedded as they are, without percent encoding.
             return Ok(());
-        }
+        } else if is("https") || is("http") {
+            match check_absolute(&self.src) {
+                Ok(()) => return Ok(()),
+                Err(wrong) => wrong,
+            }
+        } else {
+            "its URL scheme is not supported".to_owned()
+        };
         let shown: String = self.src.chars().take(64).collect();
         Err(format!(
-            "the icon {shown:?} would be shown by nobody: an icon is a URL of https or http, or a data: URI"
+            "invalid icon {shown:?}: {wrong}; an icon is a URL of https or http, or a data: URI"
         ))
     }
 }

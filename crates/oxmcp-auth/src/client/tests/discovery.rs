@@ -1,7 +1,10 @@
 //! Tests of discovery: the URLs that are tried, and the responses that are accepted.
 
 use super::*;
-use crate::{client::ResourceParameter, error::AuthErrorKind};
+use crate::{
+    client::{Authorization, Client, ResourceParameter},
+    error::AuthErrorKind,
+};
 
 const PRM: &str =
     r#"{"resource": "https://mcp.example/mcp", "authorization_servers": ["https://as.example"]}"#;
@@ -97,6 +100,8 @@ fn places_that_must_not_be_asked_are_not() {
         "file:///etc/passwd",
         "http://127.0.0.1/x",
         "https://a:b@mcp.example/",
+        "https://mcp.example/x y",
+        "/x\"y",
     ] {
         let challenge = announced(place);
         let (asked, found) = discover(MCP, Some(&challenge), DiscoveryOptions::default(), &[]);
@@ -134,7 +139,7 @@ fn attack_10_metadata_of_another_resource_is_refused_before_anything_that_it_nam
 
 #[test]
 fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
-    let meta = META.replace("\"https://as.example\"", "\"https://as.example/\"");
+    let meta = META.replace("\"https://as.example\"", "\"https://as.example/x\"");
     let web: Web<'_> = &[
         (PRM_URL, 200, PRM),
         (META_URL, 200, &meta),
@@ -144,13 +149,9 @@ fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
     assert_eq!(asked, [PRM_URL, META_URL], "no other place is asked");
     let error = found.unwrap_err();
     assert!(
-        error.message().contains("\"https://as.example/\"")
+        error.message().contains("\"https://as.example/x\"")
             && error.message().contains("\"https://as.example\"")
     );
-    // A program that trusts the issuer pins it in this spelling.
-    let pinned = with(|it| it.issuer = Some("https://as.example/".to_owned()));
-    let (_, found) = discover(MCP, None, pinned, web);
-    assert_eq!(found.unwrap().server.issuer, "https://as.example/");
 }
 
 #[test]
@@ -394,4 +395,99 @@ fn a_conversation_that_ended_says_so() {
     );
     assert!(discovery.request(NOW).is_err());
     assert!(discovery.receive(&response(200, META), NOW).is_err());
+}
+
+#[test]
+fn the_metadata_name_the_issuer_but_for_the_host_slash() {
+    for (named, says) in [
+        ("https://as.example", "https://as.example/"),
+        ("https://as.example/", "https://as.example"),
+    ] {
+        let prm = PRM.replace(AS, named);
+        let meta = format!(
+            r#"{{"issuer": {says:?}, "authorization_endpoint": "https://as.example/authorize",
+                "code_challenge_methods_supported": ["S256"]}}"#
+        );
+        let web: Web<'_> = &[(PRM_URL, 200, &prm), (META_URL, 200, &meta)];
+        let (_, found) = discover(MCP, None, DiscoveryOptions::default(), web);
+        let found = found.unwrap();
+        assert_eq!(found.server.issuer, says);
+        // From then on every letter counts.
+        let client = Client::new("c").unwrap().issued_by(named);
+        let attempt = Authorization::new(&found, &client, "http://127.0.0.1:1/").begin();
+        let attempt = attempt.unwrap();
+        let answer = |iss: &str| {
+            let state = attempt.state().expose();
+            attempt.finish(&format!("?code=c&state={state}&iss={iss}"))
+        };
+        assert!(answer(says).is_ok());
+        assert_eq!(answer(named).unwrap_err().kind(), AuthErrorKind::Untrusted);
+        let pinned = with(|it| it.issuer = Some(says.to_owned()));
+        let (_, found) = discover(MCP, None, pinned, web);
+        assert_eq!(found.unwrap().server.issuer, says);
+    }
+}
+
+#[test]
+fn an_issuer_with_credentials_is_preferred_in_either_spelling() {
+    let prm = PRM.replace(AS, "https://other.example\", \"https://as.example");
+    let web: Web<'_> = &[(PRM_URL, 200, &prm), (META_URL, 200, META)];
+    let options = with(|it| it.preferred_issuers = vec!["https://as.example/".to_owned()]);
+    let (asked, _) = discover(MCP, None, options, web);
+    assert_eq!(asked, [PRM_URL, META_URL]);
+}
+
+#[test]
+fn announced_places_may_be_relative_or_empty() {
+    for place in ["/.well-known/oauth-protected-resource/mcp", PRM_URL, ""] {
+        let web: Web<'_> = &[(PRM_URL, 200, PRM), (META_URL, 200, META)];
+        let (asked, found) = discover(
+            MCP,
+            Some(&announced(place)),
+            DiscoveryOptions::default(),
+            web,
+        );
+        assert_eq!(asked, [PRM_URL, META_URL], "{place}");
+        assert!(found.is_ok());
+    }
+}
+
+#[test]
+fn endpoints_with_characters_outside_of_urls_are_refused() {
+    for name in ["authorization_endpoint", "token_endpoint", "jwks_uri"] {
+        let meta =
+            format!(r#"{{"issuer": {AS:?}, {name:?}: "https://as.example/\"; touch x; \""}}"#);
+        let web: Web<'_> = &[(PRM_URL, 200, PRM), (META_URL, 200, &meta)];
+        let (_, found) = discover(MCP, None, DiscoveryOptions::default(), web);
+        assert_eq!(
+            found.unwrap_err().kind(),
+            AuthErrorKind::Malformed,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn oddities_are_noted_without_values() {
+    let prm = format!("\u{feff}{{\"resource\": {MCP:?}, \"authorization_servers\": {AS:?}}}");
+    let meta = format!(r#"{{"issuer": "{AS}/", "scopes_supported": "hunter2"}}"#);
+    let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
+    let (_, found) = run(&mut discovery, |request| {
+        let is_resource = request.uri() == PRM_URL;
+        response(200, if is_resource { &prm } else { &meta })
+    });
+    assert!(found.is_ok());
+    let noted = discovery.tolerated();
+    let members: Vec<_> = noted.iter().map(|it| it.member.as_str()).collect();
+    assert_eq!(
+        members,
+        [
+            "byte order mark",
+            "authorization_servers",
+            "scopes_supported",
+            "issuer"
+        ]
+    );
+    assert!(!format!("{noted:?}").contains("hunter2"));
+    assert!(discovery.tolerated().is_empty());
 }

@@ -181,12 +181,63 @@ fn the_method_of_the_answer_counts_and_not_whether_a_secret_came() {
         "{}",
         r#"{"client_id": ""}"#,
         r#"{"client_id": "a\r\nb"}"#,
-        r#"{"client_id": "c", "token_endpoint_auth_method": "client_secret_post"}"#,
+        r#"{"client_id": "c", "client_id": "d"}"#,
         r#"{"client_id": "c", "client_secret": "hunter2", "token_endpoint_auth_method": "tls_client_auth"}"#,
     ] {
         let error = register(&server(), 201, bad).1.unwrap_err();
         assert!(!error.message().contains("hunter2"));
     }
+}
+
+#[test]
+fn a_registration_without_a_secret_is_a_public_client() {
+    for method in ["client_secret_post", "client_secret_basic"] {
+        for secret in ["", r#", "client_secret": null"#, r#", "client_secret": """#] {
+            let answer = format!(
+                r#"{{"client_id": "c", "token_endpoint_auth_method": {method:?}{secret}}}"#
+            );
+            let client = register(&server(), 201, &answer).1.unwrap();
+            assert!(!client.is_confidential(), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn odd_registration_answers_are_read() {
+    for (answer, id, is_usable_later) in [
+        (r#"{"client_id": 42}"#, "42", true),
+        (
+            r#"{"client_id": "c", "client_secret": null, "client_secret_expires_at": null, "token_endpoint_auth_method": null}"#,
+            "c",
+            true,
+        ),
+        (
+            r#"{"client_id": "c", "client_secret_expires_at": "0", "token_endpoint_auth_method": ""}"#,
+            "c",
+            true,
+        ),
+        (
+            r#"{"client_id": "c", "client_secret_expires_at": "never"}"#,
+            "c",
+            true,
+        ),
+        (
+            r#"{"client_id": "c", "client_secret_expires_at": "1"}"#,
+            "c",
+            false,
+        ),
+        (
+            "\u{feff}{\"client_id\": \"c\", \"client_secret\": {}}",
+            "c",
+            true,
+        ),
+    ] {
+        let client = register(&server(), 200, answer).1.unwrap();
+        assert_eq!(client.id(), id);
+        assert_eq!(client.is_usable(AS, None, NOW), is_usable_later, "{answer}");
+    }
+    let error = register(&server(), 200, r#"{"error": "access_denied"}"#).1;
+    assert_eq!(error.unwrap_err().oauth_error(), Some("access_denied"));
 }
 
 #[test]

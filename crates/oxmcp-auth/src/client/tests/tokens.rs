@@ -270,6 +270,10 @@ fn lifetimes_are_read_as_servers_write_them() {
         ("\"3600\"", Some(3600)),
         ("-5", Some(0)),
         ("1e300", Some(u64::MAX)),
+        ("\" 3600.5 \"", Some(3600)),
+        ("\"-1\"", Some(0)),
+        ("\"nan\"", None),
+        ("\"\"", None),
         ("null", None),
         ("\"soon\"", None),
         ("[]", None),
@@ -279,6 +283,129 @@ fn lifetimes_are_read_as_servers_write_them() {
         let (_, tokens) = run(&mut refresh(&server(), &client()), |_| response(200, &body));
         let expires_at = tokens.unwrap().expires_at;
         assert_eq!(expires_at, expected.map(|it| NOW.plus(it)), "{written}");
+    }
+}
+
+#[test]
+fn odd_token_answers_are_read() {
+    for (rest, expected) in [
+        (r#""refresh_token": """#, (None, "a")),
+        (
+            r#""refresh_token": null, "scope": null, "expires_in": null"#,
+            (None, "a"),
+        ),
+        (
+            r#""refresh_token": "rt", "scope": ["b", "c"]"#,
+            (Some("rt"), "b c"),
+        ),
+        (r#""refresh_token": {}, "scope": []"#, (None, "")),
+        (
+            r#""refresh_token": "rt", "scope": {"a": 1}, "error": null"#,
+            (Some("rt"), "a"),
+        ),
+        (r#""issued_token_type": 5, "id_token": null"#, (None, "a")),
+    ] {
+        let body =
+            format!("\u{feff}{{\"access_token\": \"at\", \"token_type\": \"bearer\", {rest}}}");
+        let mut request = TokenRequest::refresh(
+            &server(),
+            &client(),
+            &"rt".into(),
+            None,
+            ScopeSet::parse("a"),
+        );
+        let (_, tokens) = run(request.as_mut().unwrap(), |_| response(200, &body));
+        let tokens = tokens.unwrap();
+        let refresh_token = tokens.refresh_token.as_ref().map(Secret::expose);
+        assert_eq!(
+            (refresh_token, tokens.scopes),
+            (expected.0, ScopeSet::parse(expected.1)),
+            "{rest}"
+        );
+    }
+}
+
+#[test]
+fn refusals_are_read_as_servers_write_them() {
+    let table: &[(u16, &str, Option<&str>, &str)] = &[
+        (
+            200,
+            r#"{"error": "bad_refresh_token", "error_description": "it is late"}"#,
+            Some("bad_refresh_token"),
+            "it is late",
+        ),
+        (
+            200,
+            r#"{"error": "invalid_grant", "access_token": null}"#,
+            Some("invalid_grant"),
+            "200",
+        ),
+        (
+            400,
+            r#"{"error": "invalid_request", "error_description": ["x"]}"#,
+            Some("invalid_request"),
+            "400",
+        ),
+        (
+            400,
+            r#"{"error": {"code": "invalid_grant", "message": "it is late"}}"#,
+            Some("invalid_grant"),
+            "it is late",
+        ),
+        (
+            400,
+            r#"{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "it is late"}}"#,
+            Some("INVALID_ARGUMENT"),
+            "it is late",
+        ),
+        (
+            400,
+            r#"{"error": null, "message": "it is late"}"#,
+            None,
+            "it is late",
+        ),
+        (401, r#"{"detail": "it is late"}"#, None, "it is late"),
+        (401, "<html><body>Sign in</body></html>", None, "401"),
+        (
+            403,
+            "token is old, it is not\n",
+            None,
+            "token is …, it is not",
+        ),
+        (
+            400,
+            "\u{feff}{\"error\": \"invalid_grant\"}",
+            Some("invalid_grant"),
+            "400",
+        ),
+        (400, "[]", None, "400"),
+        (400, "", None, "400"),
+    ];
+    for (status, body, code, part) in table {
+        let (_, result) = run(&mut refresh(&server(), &client()), |_| {
+            response(*status, body)
+        });
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Refused, "{body}");
+        assert_eq!(error.oauth_error(), *code, "{body}");
+        assert!(error.message().contains(part), "{error}");
+        assert!(!error.message().contains('<'), "{error}");
+    }
+    for (status, body) in [
+        (500, r#"{"error": "invalid_grant"}"#),
+        (503, ""),
+        (429, ""),
+        (200, r#"{"error": "temporarily_unavailable"}"#),
+        (400, r#"{"error": {"code": "server_error"}}"#),
+    ] {
+        let (_, result) = run(&mut refresh(&server(), &client()), |_| {
+            response(status, body)
+        });
+        assert_eq!(
+            result.unwrap_err().kind(),
+            AuthErrorKind::Unavailable,
+            "{status} {body}"
+        );
     }
 }
 

@@ -38,6 +38,7 @@ async fn icons_have_schemes_that_can_be_shown() {
         "https://example.com/a.png",
         "HTTP://example.com/a.png",
         "data:image/png;base64,AAAA",
+        "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>",
     ] {
         for server in servers(src) {
             assert_eq!(mistake(server).await, None, "{src}");
@@ -47,6 +48,8 @@ async fn icons_have_schemes_that_can_be_shown() {
         "javascript:alert(1)",
         "file:///etc/passwd",
         "ftp://a/b",
+        "https://a/\"><script>",
+        "https://a/ b.png",
         "a.png",
         "",
     ] {

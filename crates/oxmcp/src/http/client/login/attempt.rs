@@ -159,6 +159,7 @@ impl Login {
             fetch: &fetch,
             server,
             challenge: challenge.as_ref(),
+            refused: None,
             before: before.as_ref(),
             proof_key: &proof_key,
             waits: &waits,

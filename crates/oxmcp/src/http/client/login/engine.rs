@@ -20,7 +20,7 @@ use crate::{
     http::client::{
         login::{
             authorizer::{Authorizer, RefusedRequest, RequestToAuthorize},
-            failure::{explain, given_up, is_given_up, is_unknown_client, oauth_error},
+            failure::{explain, given_up, is_given_up, is_refused, is_unknown_client, oauth_error},
             fetch::{Fetch, now},
             flow::{Flow, Waiters},
             settings::{Grant, Login},
@@ -112,6 +112,25 @@ enum Reason {
         challenge: Challenge,
         operation: String,
     },
+}
+
+/// The result of a refresh.
+enum Refreshed {
+    /// There are new tokens.
+    Done,
+    /// The tokens cannot be refreshed, with the refusal of the authorization server if it was asked.
+    LoginNeeded(Option<Error>),
+}
+
+impl Refreshed {
+    /// The result if another process has stored these credentials meanwhile.
+    fn by(newer: &Credentials) -> Self {
+        if is_good(newer) {
+            Self::Done
+        } else {
+            Self::LoginNeeded(None)
+        }
+    }
 }
 
 impl LoginEngine {
@@ -354,11 +373,12 @@ impl Shared {
         if self.find_another(before.as_deref()).await? {
             return Ok(());
         }
-        let mut not_refreshed = None;
+        let (mut not_refreshed, mut refused) = (None, None);
         let (challenge, operation) = match reason {
             Reason::Expiry => {
                 // A person is asked only when the server refuses the token.
-                if self.refresh(before.as_deref()).await? || !self.asks_nobody() {
+                let refreshed = self.refresh(before.as_deref()).await?;
+                if matches!(refreshed, Refreshed::Done) || !self.asks_nobody() {
                     return Ok(());
                 }
                 (None, None)
@@ -366,8 +386,8 @@ impl Shared {
             Reason::Refused { challenge, is_new } => {
                 if !is_new {
                     match self.refresh(before.as_deref()).await {
-                        Ok(true) => return Ok(()),
-                        Ok(false) => {}
+                        Ok(Refreshed::Done) => return Ok(()),
+                        Ok(Refreshed::LoginNeeded(error)) => refused = error,
                         Err(error) => not_refreshed = Some(error),
                     }
                 }
@@ -396,6 +416,7 @@ impl Shared {
             fetch: &self.fetch,
             server: &self.server,
             challenge: challenge.as_ref(),
+            refused: refused.as_ref(),
             before: before.as_deref(),
             proof_key: self.proof_key()?,
             waits: &self.waits,
@@ -430,25 +451,25 @@ impl Shared {
         self.keep(credentials, false).await
     }
 
-    /// Refreshes the tokens. Returns whether there are new ones; `false` if a login is needed.
+    /// Refreshes the tokens.
     ///
     /// # Errors
-    /// If the authorization server neither gives nor finally refuses tokens. The present tokens stay, because they may be valid
-    /// still, or again.
-    async fn refresh(&self, before: Option<&Credentials>) -> Result<bool> {
+    /// If the authorization server neither issues nor refuses tokens, or does not know the client that is configured. The present
+    /// tokens stay, because they may be valid still, or again.
+    async fn refresh(&self, before: Option<&Credentials>) -> Result<Refreshed> {
         let Some(before) = before else {
-            return Ok(false);
+            return Ok(Refreshed::LoginNeeded(None));
         };
         let key = self.key(before);
         let lock = self.login.store.lock_boxed(&key).await?;
         let stored = self.login.stored(&key).await?;
         if stored.as_ref().is_none_or(|it| it.tokens.is_none()) {
             // The user has logged out meanwhile.
-            return Ok(false);
+            return Ok(Refreshed::LoginNeeded(None));
         }
         let newer = self.adopt(before, stored);
         if newer.as_ref().is_some_and(|it| is_good(it)) {
-            return Ok(true);
+            return Ok(Refreshed::Done);
         }
         if newer.is_none() && self.state.lock().superseded.is_some() {
             // Otherwise other processes would use a refresh token that is already used up.
@@ -457,10 +478,10 @@ impl Shared {
         let before = newer.as_deref().unwrap_or(before);
         let tokens = before.tokens.as_ref();
         let (Some(tokens), Some(client)) = (tokens, &before.client) else {
-            return Ok(false);
+            return Ok(Refreshed::LoginNeeded(None));
         };
         let Some(token) = &tokens.refresh_token else {
-            return Ok(false);
+            return Ok(Refreshed::LoginNeeded(None));
         };
         let resource = before.resource.as_deref();
         let scopes = tokens.scopes.clone();
@@ -473,7 +494,7 @@ impl Shared {
                 let mut credentials = before.clone();
                 credentials.tokens = Some(tokens.refreshed(new));
                 self.keep(credentials, true).await?;
-                Ok(true)
+                Ok(Refreshed::Done)
             }
             // `unauthorized_client` says that this client cannot refresh tokens at all.
             Err(error)
@@ -485,10 +506,10 @@ impl Shared {
                 // Another process may have been faster, if the locks of the store do not exclude it.
                 let stored = self.login.stored(&key).await?;
                 if let Some(newer) = self.adopt(before, stored) {
-                    return Ok(is_good(&newer));
+                    return Ok(Refreshed::by(&newer));
                 }
                 self.save(without_refresh_token(before)).await?;
-                Ok(false)
+                Ok(Refreshed::LoginNeeded(Some(error)))
             }
             Err(error) if is_unknown_client(&error) && !self.login.is_configured(client) => {
                 let mut credentials = without_refresh_token(before);
@@ -496,7 +517,16 @@ impl Shared {
                 self.save(credentials).await?;
                 drop(lock);
                 self.login.forget_registered(&key, client).await?;
-                Ok(false)
+                Ok(Refreshed::LoginNeeded(Some(error)))
+            }
+            // Many servers refuse by other codes, or by a page. The refresh token stays until another login replaces it, because
+            // such an answer may have another reason than the token.
+            Err(error) if is_refused(&error) && !is_unknown_client(&error) => {
+                let stored = self.login.stored(&key).await?;
+                Ok(match self.adopt(before, stored) {
+                    Some(newer) => Refreshed::by(&newer),
+                    None => Refreshed::LoginNeeded(Some(error)),
+                })
             }
             Err(error) => Err(explain(&self.login, error, client)),
         }

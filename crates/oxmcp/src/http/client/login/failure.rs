@@ -2,16 +2,26 @@
 
 use std::error::Error as StdError;
 
-use oxmcp_auth::{AuthError, client::Client};
+use oxmcp_auth::{AuthError, AuthErrorKind, client::Client};
 
 use crate::{error::Error, http::client::login::settings::Login};
 
 /// The OAuth error code with which a login failed.
 pub(super) fn oauth_error(error: &Error) -> Option<&str> {
+    auth_error(error)?.oauth_error()
+}
+
+/// Whether an authorization server has refused a request, or sent what is no answer to it: the same request would fail again.
+pub(super) fn is_refused(error: &Error) -> bool {
+    auth_error(error)
+        .is_some_and(|it| matches!(it.kind(), AuthErrorKind::Refused | AuthErrorKind::Malformed))
+}
+
+fn auth_error(error: &Error) -> Option<&AuthError> {
     let mut source: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = source {
         if let Some(error) = error.downcast_ref::<AuthError>() {
-            return error.oauth_error();
+            return Some(error);
         }
         source = error.source();
     }

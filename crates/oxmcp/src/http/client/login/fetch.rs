@@ -82,7 +82,17 @@ impl Fetch {
         loop {
             let request = conversation.request(now())?;
             let response = self.send(request, is_guarded).await?;
-            if let Some(result) = conversation.receive(&response, now())? {
+            let received = conversation.receive(&response, now());
+            for odd in conversation.tolerated() {
+                let (document, member, read_as) = (odd.document, odd.member, odd.read_as);
+                tracing::warn!(
+                    document,
+                    member,
+                    read_as,
+                    "tolerated an odd authorization document"
+                );
+            }
+            if let Some(result) = received? {
                 return Ok(result);
             }
         }

@@ -42,6 +42,8 @@ pub(super) struct Flow<'a> {
     /// The URL of the MCP server.
     pub(super) server: &'a str,
     pub(super) challenge: Option<&'a Challenge>,
+    /// The refusal to refresh the tokens, if a login is needed because of it.
+    pub(super) refused: Option<&'a Error>,
     /// The login before, whose client and scopes are reused at the same authorization server.
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
@@ -58,8 +60,9 @@ impl Flow<'_> {
     pub(super) async fn run(&self) -> Result<Credentials> {
         if let Some(what_to_do) = self.login.grant.cannot_ask() {
             let message = format!(
-                "{:?} wants a login, and nobody can be asked here: {what_to_do}",
-                shown_url(self.server)
+                "{:?} wants a login, and nobody can be asked here{}: {what_to_do}",
+                shown_url(self.server),
+                self.refusal()
             );
             let challenge = self.challenge.map(Challenge::to_string);
             return Err(
@@ -67,7 +70,10 @@ impl Flow<'_> {
             );
         }
         if let Grant::Loopback { prompt, .. } = &self.login.grant {
-            prompt.check()?;
+            prompt.check().map_err(|error| {
+                let text = format!("{}{}", error.message(), self.refusal());
+                AuthError::interaction_required(text)
+            })?;
         }
         let discovered = self.discover().await?;
         match self.log_in(&discovered, true).await {
@@ -77,6 +83,14 @@ impl Flow<'_> {
             }
             result => result,
         }
+    }
+
+    /// The words with which the authorization server has refused to refresh the tokens, for the error if no person can log in.
+    fn refusal(&self) -> String {
+        let words = self.refused.map(Error::message);
+        words.map_or_else(String::new, |it| {
+            format!(" (the tokens cannot be refreshed: {it})")
+        })
     }
 
     /// Logs in by the grant, with the client of the login before if `may_reuse` allows that.

@@ -74,8 +74,8 @@ pub(super) struct Fake {
     pub(super) redirect: Option<String>,
     /// The scope that every tool needs that is not in `scoped`.
     pub(super) needed: Option<String>,
-    /// The error with which each refresh is refused.
-    pub(super) refuses_refresh: Option<&'static str>,
+    /// The response by which each refresh is refused.
+    pub(super) refuses_refresh: Option<(u16, &'static str)>,
     /// Whether no refresh tokens are issued.
     pub(super) withholds_refresh: bool,
     /// Whether neither server has metadata, so that the endpoints are at the MCP server's origin.
@@ -484,8 +484,9 @@ impl Fake {
             let granted = if self.withholds { 1 } else { usize::MAX };
             code.scopes.into_iter().take(granted).collect()
         } else {
-            if let Some(error) = self.refuses_refresh {
-                return refused(error);
+            if let Some((status, body)) = self.refuses_refresh {
+                let response = Response::builder().status(status);
+                return response.body(Bytes::from(body)).unwrap();
             }
             // A refresh token that is used twice counts as stolen: all tokens of its family end.
             let good = self.refresh.take();

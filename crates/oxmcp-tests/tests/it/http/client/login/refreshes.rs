@@ -1,29 +1,101 @@
 //! Tests of refresh tokens: the errors that end them, and the choice of the newest token.
 
-use oxmcp::http::{Login, MemoryTokenStore};
+use oxmcp::{
+    auth::AuthErrorKind,
+    http::{Login, MemoryTokenStore},
+};
 
 use super::*;
 
+/// Refusals as servers write them, with the words that an error shows.
+const REFUSALS: [(u16, &str, &str); 9] = [
+    (400, r#"{"error": "invalid_request"}"#, "invalid_request"),
+    (400, r#"{"error": "invalid_scope"}"#, "invalid_scope"),
+    (400, r#"{"error": "invalid_target"}"#, "invalid_target"),
+    (
+        400,
+        r#"{"error": "odd", "error_description": "too old"}"#,
+        "odd: too old",
+    ),
+    (
+        200,
+        r#"{"error": "bad_refresh_token", "error_description": "too old"}"#,
+        "bad_refresh_token: too old",
+    ),
+    (200, "<html>Sign in</html>", "is not JSON"),
+    (401, "<html>Sign in</html>", "401"),
+    (403, "too old", "403: too old"),
+    (
+        400,
+        r#"{"error": {"code": "invalid_grant", "message": "too old"}}"#,
+        "invalid_grant: too old",
+    ),
+];
+
 #[tokio::test(start_paused = true)]
-async fn only_a_grant_that_is_not_valid_ends_a_refresh_token() {
-    for error in ["invalid_request", "invalid_scope", "invalid_target", "odd"] {
+async fn a_refused_refresh_leads_to_a_login() {
+    for (status, body, _) in REFUSALS {
         let web = Web::new();
         web.fake().expires_in = 1;
         let session = connect(&web, agreeing(&web)).await.unwrap();
-        web.fake().refuses_refresh = Some(error);
+        web.fake().refuses_refresh = Some((status, body));
         web.asked();
         call(&session, "add").await.unwrap();
-        assert!(count(&web.asked(), "refresh_token") > 0);
-        // The access token is not valid any more, either.
+        let asked = web.asked();
+        assert!(count(&asked, "refresh_token") > 0, "{body}");
+        assert_eq!(count(&asked, "authorize"), 0, "the token is still valid");
+        // Now the access token is not valid any more, either.
         web.fake().expire();
+        call(&session, "add").await.unwrap();
+        assert_eq!(count(&web.asked(), "authorize"), 1, "{body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_person_the_error_has_the_words_of_the_refusal() {
+    for (status, body, words) in REFUSALS {
+        let (web, store) = (Web::new(), MemoryTokenStore::new());
+        connect(&web, agreeing(&web).store(store.clone()))
+            .await
+            .unwrap();
+        let service = Login::non_interactive().store(store);
+        let session = connect(&web, service).await.unwrap();
+        web.fake().refuses_refresh = Some((status, body));
+        web.fake().expire();
+        web.asked();
         let failed = call(&session, "add").await.unwrap_err();
-        assert_eq!(cause(&failed).oauth_error(), Some(error));
+        assert_eq!(cause(&failed).kind(), AuthErrorKind::InteractionRequired);
+        assert!(failed.message().contains(words), "{failed}");
+        assert_eq!(count(&web.asked(), "authorize"), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_temporary_failure_of_a_refresh_is_no_refusal() {
+    for (status, body) in [
+        (500, r#"{"error": "invalid_grant"}"#),
+        (503, "<html>"),
+        (429, ""),
+        (400, r#"{"error": "temporarily_unavailable"}"#),
+        (200, r#"{"error": "server_error"}"#),
+    ] {
+        let web = Web::new();
+        let session = connect(&web, agreeing(&web)).await.unwrap();
+        web.fake().refuses_refresh = Some((status, body));
+        web.fake().expire();
+        web.asked();
+        let failed = call(&session, "add").await.unwrap_err();
+        assert_eq!(cause(&failed).kind(), AuthErrorKind::Unavailable, "{body}");
         let place = "https://as.example/token";
         assert!(failed.message().contains(place), "{failed}");
-        assert_eq!(count(&web.asked(), "authorize"), 0, "nobody is asked");
+        assert_eq!(count(&web.asked(), "authorize"), 0, "{body}");
         web.fake().refuses_refresh = None;
         call(&session, "add").await.unwrap();
-        assert_eq!(count(&web.asked(), "authorize"), 0, "it was kept");
+        assert_eq!(
+            count(&web.asked(), "authorize"),
+            0,
+            "the refresh token was kept"
+        );
     }
 }
 

@@ -177,6 +177,8 @@ impl TokenStore for WithoutLocks {
 struct Overtaken {
     web: Web,
     quicker: Arc<Mutex<Option<ClientSession>>>,
+    /// The body with which the slower refresh is refused.
+    refusal: &'static str,
 }
 
 impl HttpClient for Overtaken {
@@ -186,7 +188,7 @@ impl HttpClient for Overtaken {
             return self.web.send(request).await;
         };
         call(&quicker, "add").await.unwrap();
-        self.web.fake().refuses_refresh = Some("invalid_grant");
+        self.web.fake().refuses_refresh = Some((400, self.refusal));
         let refused = self.web.send(request).await;
         self.web.fake().refuses_refresh = None;
         refused
@@ -195,24 +197,30 @@ impl HttpClient for Overtaken {
 
 #[tokio::test(start_paused = true)]
 async fn a_refresh_that_another_program_overtakes_takes_what_that_got() {
-    let (web, store) = (Web::new(), WithoutLocks::default());
-    let login = agreeing(&web).store(store.clone());
-    let quicker = connect(&web, login).await.unwrap();
-    let overtaken = Overtaken {
-        web: web.clone(),
-        quicker: Arc::default(),
-    };
-    let login = Login::non_interactive().store(store.clone());
-    let endpoint = endpoint(web.clone()).login(login.clone().http_client(overtaken.clone()));
-    let session = client().connect(endpoint).await.unwrap();
-    call(&session, "add").await.unwrap();
-    web.asked();
-    web.fake().expire();
-    *overtaken.quicker.lock().unwrap() = Some(quicker);
-    call(&session, "add").await.unwrap();
-    assert_eq!(web.asked(), ["refresh_token", "refresh_token"]);
-    let stored = login.credentials().await.unwrap();
-    assert!(stored[0].is_refreshable, "the newer refresh token is kept");
+    for refusal in [
+        r#"{"error": "invalid_grant"}"#,
+        r#"{"error": "invalid_request"}"#,
+    ] {
+        let (web, store) = (Web::new(), WithoutLocks::default());
+        let login = agreeing(&web).store(store.clone());
+        let quicker = connect(&web, login).await.unwrap();
+        let overtaken = Overtaken {
+            web: web.clone(),
+            quicker: Arc::default(),
+            refusal,
+        };
+        let login = Login::non_interactive().store(store.clone());
+        let endpoint = endpoint(web.clone()).login(login.clone().http_client(overtaken.clone()));
+        let session = client().connect(endpoint).await.unwrap();
+        call(&session, "add").await.unwrap();
+        web.asked();
+        web.fake().expire();
+        *overtaken.quicker.lock().unwrap() = Some(quicker);
+        call(&session, "add").await.unwrap();
+        assert_eq!(web.asked(), ["refresh_token", "refresh_token"]);
+        let stored = login.credentials().await.unwrap();
+        assert!(stored[0].is_refreshable, "the newer refresh token is kept");
+    }
 }
 
 #[tokio::test(start_paused = true)]
