@@ -144,10 +144,13 @@ impl AuthorizationServerMetadata {
     /// If it is of another issuer (the message names both), or an endpoint is neither https nor allowed loopback.
     pub fn check(&self, issuer: &str, rules: UrlRules) -> Result<()> {
         if !is_same_issuer(&self.issuer, issuer) {
-            let theirs = &self.issuer;
+            let theirs = match self.issuer.as_str() {
+                "" => "no issuer".to_owned(),
+                theirs => format!("the issuer {theirs:?}"),
+            };
             return Err(AuthError::untrusted(format!(
-                "the metadata of the authorization server {issuer:?} names the issuer {theirs:?}: they must be the \
-                 same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer"
+                "the metadata of the authorization server {issuer:?} names {theirs}: they must be the same, except for a slash \
+                 after the host. If the server is yours, correct one of them; if you trust it, pin the issuer"
             )));
         }
         rules.check(issuer, "issuer")?;

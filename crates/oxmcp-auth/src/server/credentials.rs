@@ -72,6 +72,12 @@ impl Credentials {
         String::from_utf8_lossy(self.bytes()).into_owned().into()
     }
 
+    /// Whether the token was sent as a bearer token, and not with a proof of possession.
+    #[must_use]
+    pub fn is_bearer(&self) -> bool {
+        self.scheme == Scheme::Bearer
+    }
+
     /// The bytes of the token in the header.
     pub(super) fn bytes(&self) -> &[u8] {
         let bytes = self.header.as_bytes();

@@ -1,9 +1,11 @@
 //! Refusals, and the responses to them.
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 
 use crate::{
+    challenge::Challenge,
     error::{AuthError, AuthErrorKind},
+    exchange::{Body, Response},
     scope::ScopeSet,
 };
 
@@ -24,6 +26,16 @@ pub(super) enum Reason {
     Scopes(ScopeSet),
     /// The tokens cannot be checked for now.
     Unavailable(AuthError),
+}
+
+impl From<AuthError> for Refusal {
+    /// The refusal of a token that could not be verified for now, if the error says so, or else is not valid.
+    fn from(error: AuthError) -> Self {
+        match error.kind() {
+            AuthErrorKind::Unavailable => Self::unavailable(error),
+            _ => Self::invalid(error),
+        }
+    }
 }
 
 impl Refusal {
@@ -140,5 +152,27 @@ impl Refusal {
             Reason::Nonce(nonce) => Some(nonce),
             _ => None,
         }
+    }
+
+    /// The response with these challenges: its body is an OAuth error.
+    #[must_use]
+    pub fn response(&self, challenges: &[Challenge]) -> Response {
+        let code = self.code().unwrap_or("unauthorized");
+        let body = serde_json::json!({"error": code, "error_description": self.description()});
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        for challenge in challenges {
+            headers.append(header::WWW_AUTHENTICATE, challenge.to_header_value());
+        }
+        if self.is_unavailable() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
     }
 }

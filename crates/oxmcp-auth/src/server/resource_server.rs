@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method};
 
 use super::{
     credentials::{Credentials, Scheme},
@@ -14,7 +14,7 @@ use crate::{
     challenge::Challenge,
     dpop::{ProofError, ProofVerifier, ProvenRequest, ReplayCache},
     error::{AuthError, Result},
-    exchange::{Body, Response},
+    exchange::Response,
     metadata::{
         protected_resource::ProtectedResourceMetadata, well_known::protected_resource_metadata_urls,
     },
@@ -323,27 +323,13 @@ impl ResourceServer {
     /// The response to a refused request.
     #[must_use]
     pub fn answer(&self, refusal: &Refusal) -> Response {
-        let code = refusal.code().unwrap_or("unauthorized");
-        let body = serde_json::json!({"error": code, "error_description": refusal.description()});
-        let mut response = Response::new(Body::from(body.to_string()));
-        *response.status_mut() = refusal.status();
+        let mut response = refusal.response(&self.challenges(refusal));
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        for challenge in self.challenges(refusal) {
-            headers.append(header::WWW_AUTHENTICATE, challenge.to_header_value());
-        }
         if let Some(nonce) = refusal
             .nonce()
             .and_then(|it| HeaderValue::from_str(it).ok())
         {
             headers.insert("dpop-nonce", nonce);
-        }
-        if matches!(refusal.0, Reason::Unavailable(_)) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
         }
         response
     }

@@ -466,6 +466,21 @@ impl Features {
 /// A subscription to a resource that the caller does not see is treated as one to a resource that does not exist yet: it is
 /// accepted, and no updates are sent. A refusal would reveal that the resource exists.
 impl Features {
+    /// The features that need scopes: the kind of each, its name or URI, and its scopes.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    pub(crate) fn scopes(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &str, &oxmcp_auth::ScopeSet)> {
+        fn of<T: Feature>(
+            all: &Registry<T>,
+        ) -> impl Iterator<Item = (&'static str, &str, &oxmcp_auth::ScopeSet)> {
+            let all = all.after(None).filter(|it| !it.access().scopes.is_empty());
+            all.map(|it| (T::KIND, it.id(), &it.access().scopes))
+        }
+        let resources = of(&self.resources).chain(of(&self.templates));
+        of(&self.tools).chain(of(&self.prompts)).chain(resources)
+    }
+
     /// Whether the resource exists, but is not visible to this caller.
     fn is_hidden(&self, uri: &str, cx: &RequestContext) -> bool {
         if self.resources.contains(uri) {

@@ -6,13 +6,14 @@ use std::{
     sync::Arc,
 };
 
-#[cfg(feature = "auth")]
-use oxmcp_auth::server::VerifiedToken;
 #[cfg(all(feature = "auth", feature = "server"))]
-use oxmcp_auth::{ScopeSet, server::ResourceServer};
+use oxmcp_auth::server::ResourceServer;
+#[cfg(feature = "auth")]
+use oxmcp_auth::{ScopeSet, server::VerifiedToken};
 
-/// The caller of a request, as authentication has established it: `http::ProtectedResource`, or a middleware of your own in
-/// front of the endpoint, which puts a `Principal` into the extensions of each request.
+/// The caller of a request, as authentication has established it: `http::ProtectedResource`, the function of
+/// `StreamableHttp::authenticate`, or a middleware of your own in front of the endpoint, which puts a `Principal` into the
+/// extensions of each request.
 ///
 /// Sessions are bound to their principal: any other caller that names the id of a session gets 404, as if there were none;
 /// and no principal has more sessions than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Request
@@ -35,6 +36,9 @@ pub struct Principal {
     name: Arc<str>,
     #[cfg(feature = "auth")]
     token: Option<Arc<VerifiedToken>>,
+    /// The scopes that the user's own authentication has set.
+    #[cfg(feature = "auth")]
+    scopes: Option<Arc<ScopeSet>>,
     /// The resource server that decides what the token permits.
     #[cfg(all(feature = "auth", feature = "server"))]
     resource: Option<Arc<ResourceServer>>,
@@ -51,11 +55,41 @@ impl Principal {
             name: name.into(),
             #[cfg(feature = "auth")]
             token: None,
+            #[cfg(feature = "auth")]
+            scopes: None,
             #[cfg(all(feature = "auth", feature = "server"))]
             resource: None,
             #[cfg(all(feature = "auth", feature = "server"))]
             hides_unpermitted: false,
         }
+    }
+
+    /// Sets the scopes of the principal, for authentication of your own: they permit what needs them by
+    /// [`Tool::scopes`](crate::Tool::scopes) and the like. Requests for anything else that needs scopes are refused with 403. A
+    /// text may hold several scopes, with spaces between them.
+    ///
+    /// ```
+    /// use oxmcp::Principal;
+    ///
+    /// let ann = Principal::new("ann").scopes(["files:read", "files:write"]);
+    /// assert!(ann.granted_scopes().is_some_and(|it| it.contains("files:read")));
+    /// ```
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn scopes<S: AsRef<str>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        let all = scopes.into_iter().fold(ScopeSet::new(), |all, it| {
+            all.union(&ScopeSet::parse(it.as_ref()))
+        });
+        self.scopes = Some(Arc::new(all));
+        self
+    }
+
+    /// The scopes of the principal: those of its token, or those that were [set](Self::scopes). `None` if neither is known.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn granted_scopes(&self) -> Option<&ScopeSet> {
+        let of_token = self.token.as_ref().map(|it| &it.scopes);
+        of_token.or(self.scopes.as_deref())
     }
 
     /// The principal that a token stands for. Its name is the token's
@@ -68,6 +102,7 @@ impl Principal {
         Ok(Self {
             name: token.shared_owner_key()?,
             token: Some(token),
+            scopes: None,
             #[cfg(feature = "server")]
             resource: None,
             #[cfg(feature = "server")]
@@ -103,13 +138,15 @@ impl Principal {
         self.hides_unpermitted && !self.permits(needed)
     }
 
-    /// Whether the token permits operations that need these scopes. Without a token, no operation is permitted.
+    /// Whether the principal may do what needs these scopes, by its token or by the scopes that were set. Without either, nothing
+    /// is permitted.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
-        let (Some(resource), Some(token)) = (&self.resource, &self.token) else {
-            return false;
-        };
-        resource.check_operation(token, needed).is_ok()
+        match (&self.resource, &self.token, &self.scopes) {
+            (Some(resource), Some(token), _) => resource.check_operation(token, needed).is_ok(),
+            (_, None, Some(scopes)) => scopes.includes(needed),
+            _ => false,
+        }
     }
 
     /// The token that came with this request: its issuer, subject and client, its scopes, its expiry, and all other claims

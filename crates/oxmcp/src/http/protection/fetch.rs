@@ -151,6 +151,10 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bytes::Bytes;
+    use futures_util::stream;
     use oxmcp_auth::{
         UnixTime,
         jose::{Algorithm, SigningKey},
@@ -159,6 +163,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::http::client::{HttpBody, HttpClient};
 
     const ISSUER: &str = "http://127.0.0.1:1";
     const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
@@ -189,6 +194,32 @@ mod tests {
             NOW,
         );
         next()
+    }
+
+    /// An issuer whose bodies never end, which counts the chunks that are read.
+    #[derive(Clone, Default)]
+    struct Endless(Arc<AtomicUsize>);
+
+    impl HttpClient for Endless {
+        async fn send(&self, _: Request<Bytes>) -> Result<http::Response<HttpBody>> {
+            let read = Arc::clone(&self.0);
+            let chunks = stream::repeat_with(move || {
+                read.fetch_add(1, Ordering::Relaxed);
+                Ok(Bytes::from(vec![b' '; 64 << 10]))
+            });
+            // Without a bound, the test fails by its last chunk instead of never.
+            let chunks = futures_util::StreamExt::take(chunks, 40);
+            Ok(http::Response::new(HttpBody::new(chunks)))
+        }
+    }
+
+    #[tokio::test]
+    async fn reading_an_endless_body_stops_at_its_bound() {
+        let endless = Endless::default();
+        let clients = Clients::Own(Arc::new(endless.clone()));
+        let response = clients.fetch(&next_fetch(ISSUER, None)).await.unwrap();
+        assert_eq!(endless.0.load(Ordering::Relaxed), 17);
+        assert!(response.body().as_ref().len() > MAX_BYTES);
     }
 
     #[tokio::test]

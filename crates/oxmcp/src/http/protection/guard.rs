@@ -9,7 +9,7 @@ use std::{
 use futures_core::future::BoxFuture;
 use http::{HeaderName, Response, header, request::Parts};
 use oxmcp_auth::{
-    AuthError, AuthErrorKind, ScopeSet, Secret, UnixTime,
+    AuthError, ScopeSet, Secret, UnixTime,
     dpop::ReplayCache,
     server::{
         Credentials, Fetch, Presented, Refusal, ResourceServer, TokenVerifier, Verification,
@@ -29,7 +29,7 @@ const WAIT: Duration = Duration::from_secs(15);
 
 /// The seconds after which a stream ends at the latest if its token may be revoked earlier, or if the expiry of the token is not
 /// known. The client opens the stream again, and the token is checked again.
-const RECHECK: u64 = 600;
+pub(super) const RECHECK: u64 = 600;
 
 /// The header of a DPoP proof.
 const DPOP: HeaderName = HeaderName::from_static("dpop");
@@ -53,7 +53,24 @@ pub(in crate::http) struct Guard {
     pub(super) waiting: Waiting,
 }
 
-type Refused = Box<Response<ResponseBody>>;
+pub(super) type Refused = Box<Response<ResponseBody>>;
+
+/// Marks the credentials of a request, whose headers handlers see and may log.
+pub(super) fn mark_sensitive(parts: &mut Parts) {
+    for name in [header::AUTHORIZATION, DPOP] {
+        if let Some(value) = parts.headers.get_mut(name) {
+            value.set_sensitive(true);
+        }
+    }
+}
+
+/// Logs a refusal, and returns its response.
+pub(super) fn refused(refusal: &Refusal, response: oxmcp_auth::Response) -> Refused {
+    if let Some(error) = refusal.error() {
+        tracing::debug!(%error, status = %refusal.status(), "a request was refused");
+    }
+    Box::new(response.map(|body| ResponseBody::full(body.into_bytes())))
+}
 
 impl Guard {
     /// Admits a request, and puts its [`Principal`] into its extensions.
@@ -62,12 +79,7 @@ impl Guard {
     /// The response that refuses the request.
     pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
-        // Handlers see the headers, and may log them.
-        for name in [header::AUTHORIZATION, DPOP] {
-            if let Some(value) = parts.headers.get_mut(name) {
-                value.set_sensitive(true);
-            }
-        }
+        mark_sensitive(parts);
         let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
         parts.extensions.insert(principal);
         Ok(())
@@ -104,10 +116,7 @@ impl Guard {
             if let Some(refusal) = self.verifier.revocation(token) {
                 return Err(refusal);
             }
-            return verified.map(Arc::new).map_err(|error| match error.kind() {
-                AuthErrorKind::Unavailable => Refusal::unavailable(error),
-                _ => Refusal::invalid(error),
-            });
+            return verified.map(Arc::new).map_err(Refusal::from);
         }
         let deadline = Instant::now() + WAIT;
         loop {
@@ -174,12 +183,7 @@ impl Guard {
     }
 
     fn refuse(&self, refusal: &Refusal) -> Refused {
-        if let Some(error) = refusal.error() {
-            tracing::debug!(%error, status = %refusal.status(), "a request was refused");
-        }
-        let (parts, body) = self.resource.answer(refusal).into_parts();
-        let body = ResponseBody::full(body.into_bytes());
-        Box::new(Response::from_parts(parts, body))
+        refused(refusal, self.resource.answer(refusal))
     }
 
     /// Refuses a token from now on, even if it is valid.

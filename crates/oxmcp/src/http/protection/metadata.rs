@@ -16,15 +16,46 @@ use crate::{debug::opaque_debug, http::server::ResponseBody};
 /// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read the metadata, because a client needs them before
 /// it has a token.
 ///
-/// The service answers at these paths, and at any other with 404, so that it may be the fallback of a router as well.
+/// The service answers at these paths, and at any other with 404, so that it may be the fallback of a router as well. A router has
+/// one fallback: for several protected endpoints of one host, [`and`](Self::and) joins their metadata.
 #[derive(Clone)]
 pub struct ProtectedResourceMetadataService {
-    resource: ProtectedResource,
+    resources: Vec<ProtectedResource>,
 }
 
 opaque_debug!(ProtectedResourceMetadataService, |it| {
-    resource: it.resource,
+    resources: it.resources,
 });
+
+impl ProtectedResourceMetadataService {
+    /// Adds the metadata of another resource of the same host. Then each is at its own path only: at the path of the whole host,
+    /// clients would find the metadata of one resource for another.
+    ///
+    /// ```
+    /// use oxmcp::{Server, auth::server::TrustedIssuer, http::{ProtectedResource, StreamableHttp}};
+    ///
+    /// let protected = |path: &str| {
+    ///     ProtectedResource::new(format!("https://mcp.example.com{path}"))
+    ///         .issuer(TrustedIssuer::new("https://auth.example.com"))
+    /// };
+    /// let (files, mail) = (protected("/files"), protected("/mail"));
+    /// let endpoint = |name: &str, resource: &ProtectedResource| {
+    ///     StreamableHttp::from(Server::new(name, "1.0.0"))
+    ///         .allowed_hosts(["mcp.example.com"])
+    ///         .protect(resource.clone())
+    /// };
+    /// let app = axum::Router::new()
+    ///     .route_service("/files", endpoint("files", &files))
+    ///     .route_service("/mail", endpoint("mail", &mail))
+    ///     .fallback_service(files.metadata().and(mail.metadata()));
+    /// # let _: axum::Router = app;
+    /// ```
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.resources.extend(other.resources);
+        self
+    }
+}
 
 impl ProtectedResource {
     /// The metadata, which tell clients where to get tokens, as a service to mount at its [paths](Self::metadata_paths). An
@@ -32,7 +63,7 @@ impl ProtectedResource {
     #[must_use]
     pub fn metadata(&self) -> ProtectedResourceMetadataService {
         ProtectedResourceMetadataService {
-            resource: self.clone(),
+            resources: vec![self.clone()],
         }
     }
 
@@ -41,9 +72,18 @@ impl ProtectedResource {
         &self,
         parts: &Parts,
     ) -> Option<Response<ResponseBody>> {
+        self.response_at(parts, usize::MAX)
+    }
+
+    /// The response to a request for the metadata at one of the first of their paths.
+    fn response_at(&self, parts: &Parts, paths: usize) -> Option<Response<ResponseBody>> {
         let path = parts.uri.path();
-        let is_metadata =
-            path.starts_with("/.well-known/") && self.metadata_paths().iter().any(|it| it == path);
+        let is_metadata = path.starts_with("/.well-known/")
+            && self
+                .metadata_paths()
+                .iter()
+                .take(paths)
+                .any(|it| it == path);
         let guard = self.guard().ok().filter(|_| is_metadata)?;
         Some(respond(parts, guard.resource.metadata().to_json()))
     }
@@ -60,7 +100,16 @@ impl<B> Service<Request<B>> for ProtectedResourceMetadataService {
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, _) = request.into_parts();
-        let answer = self.resource.metadata_response(&parts);
+        let paths = if self.resources.len() > 1 {
+            1
+        } else {
+            usize::MAX
+        };
+        let mut answers = self
+            .resources
+            .iter()
+            .map(|it| it.response_at(&parts, paths));
+        let answer = answers.find_map(|it| it);
         ready(Ok(answer.unwrap_or_else(|| {
             with_status(StatusCode::NOT_FOUND, ResponseBody::empty())
         })))

@@ -1,7 +1,9 @@
-//! Protection of an endpoint by access tokens.
+//! Protection of an endpoint by tokens: access tokens of authorization servers, or tokens of its own.
 //!
 //! | | |
 //! |---|---|
+//! | `protection` | the one or the other, and what they have in common |
+//! | `token_authentication` | tokens of the endpoint's own, which a function of the user checks |
 //! | `protected_resource` | [`ProtectedResource`]: its settings |
 //! | `guard` | the check of each request: extraction and verification of its token, and the demands of the endpoint |
 //! | `deadline` | the end of streams that last longer than their request |
@@ -15,7 +17,11 @@ mod fetch;
 mod guard;
 mod metadata;
 mod protected_resource;
+mod protection;
+mod token_authentication;
 
 pub(in crate::http) use deadline::StreamDeadline;
 pub use metadata::ProtectedResourceMetadataService;
 pub use protected_resource::ProtectedResource;
+pub(in crate::http) use protection::Protection;
+pub(in crate::http) use token_authentication::{TokenAuthentication, check_scopes};

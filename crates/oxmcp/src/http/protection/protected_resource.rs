@@ -348,6 +348,14 @@ impl ProtectedResource {
             .map(String::as_str)
     }
 
+    /// Whether no token can have these scopes, by [`scopes_supported`](Self::scopes_supported).
+    pub(in crate::http) fn lacks(&self, needed: &ScopeSet) -> bool {
+        let settings = &self.settings;
+        let supported = ScopeSet::parse(&settings.supported);
+        let all = supported.union(&ScopeSet::parse(&settings.scopes));
+        !supported.is_empty() && !settings.hierarchy.satisfies(&all, needed)
+    }
+
     /// The guard of the endpoint.
     ///
     /// # Errors

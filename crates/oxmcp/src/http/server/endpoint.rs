@@ -16,7 +16,11 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 #[cfg(feature = "auth")]
-use crate::http::protection::ProtectedResource;
+use crate::{
+    auth::{Secret, server::Refusal as TokenRefusal},
+    http::protection::{ProtectedResource, Protection, TokenAuthentication},
+    transport::principal::Principal,
+};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -108,9 +112,9 @@ pub(super) struct Settings {
     pub(super) readiness_path: Option<String>,
     /// Whether the endpoint is not ready while a store fails.
     strict_readiness: bool,
-    /// The access tokens that the endpoint demands.
+    /// The tokens that the endpoint demands.
     #[cfg(feature = "auth")]
-    pub(super) protected: Option<ProtectedResource>,
+    pub(super) protection: Option<Protection>,
 }
 
 type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
@@ -166,7 +170,7 @@ impl StreamableHttp {
                 readiness_path: None,
                 strict_readiness: false,
                 #[cfg(feature = "auth")]
-                protected: None,
+                protection: None,
             }),
             state: State::new(Budget::new(Limits::default().http.max_bytes)),
         }
@@ -330,8 +334,43 @@ impl StreamableHttp {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
-        self.set().protected = Some(resource);
-        self.set().share_nonces();
+        let settings = self.set();
+        Protection::Resource(resource).set(&mut settings.protection);
+        settings.share_nonces();
+        self
+    }
+
+    /// Demands bearer tokens of your own, such as API keys: `authenticate` finds the caller of the token of each request, and does
+    /// its own caching. For access tokens of an authorization server, use [`protect`](Self::protect); an endpoint has one of the
+    /// two.
+    ///
+    /// A request without a token, or with one that is refused, is answered with 401 and the challenge `Bearer`, without metadata:
+    /// clients must be given their tokens. What needs scopes, as by [`Tool::scopes`](crate::Tool::scopes), is for callers that have
+    /// them by [`Principal::scopes`]; for others the answer is 403, which names the missing scopes. Sessions, states of requests
+    /// and tasks belong to the principal. Streams that clients listen to end after 10 minutes, and clients open them again, so that
+    /// the token is checked again.
+    ///
+    /// ```
+    /// use oxmcp::{Principal, Server, auth::{AuthError, Secret}, http::StreamableHttp};
+    ///
+    /// let endpoint = StreamableHttp::from(Server::new("files", "1.0.0"))
+    ///     .authenticate(|token: Secret| async move {
+    ///         match token.expose() {
+    ///             "key-of-ann" => Ok(Principal::new("ann").scopes(["files:read"])),
+    ///             _ => Err(AuthError::invalid_token("unknown API key").into()),
+    ///         }
+    ///     });
+    /// # let _ = endpoint;
+    /// ```
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authenticate<F, Fut>(mut self, authenticate: F) -> Self
+    where
+        F: Fn(Secret) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Principal, TokenRefusal>> + Send + 'static,
+    {
+        let tokens = Protection::Tokens(TokenAuthentication::new(authenticate));
+        tokens.set(&mut self.set().protection);
         self
     }
 
@@ -453,9 +492,9 @@ impl StreamableHttp {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
         self.settings
-            .protected
+            .protection
             .as_ref()
-            .map_or(Ok(()), ProtectedResource::check)?;
+            .map_or(Ok(()), Protection::check)?;
         self.settings
             .server
             .as_ref()
@@ -466,6 +505,8 @@ impl StreamableHttp {
         }
         let listener = listen(address).await?;
         if let Some(server) = &self.settings.server {
+            #[cfg(feature = "auth")]
+            Protection::warn_of_scopes(self.settings.protection.as_ref(), &server.features());
             if let Some(cluster) = &self.settings.cluster {
                 cluster.join(server);
             }
@@ -567,17 +608,14 @@ impl StreamableHttp {
         } = &*self.settings;
         let sse = LegacySse::within(choose, policy, limits, &self.state.sse, &self.state.budget);
         #[cfg(feature = "auth")]
-        let sse = match &self.settings.protected {
-            Some(resource) => sse.protect(resource.clone()),
-            None => sse,
-        };
+        let sse = sse.protected_by(self.settings.protection.clone());
         sse
     }
 
     /// Whether requests must bear a token.
     pub(super) fn is_protected(&self) -> bool {
         #[cfg(feature = "auth")]
-        return self.settings.protected.is_some();
+        return self.settings.protection.is_some();
         #[cfg(not(feature = "auth"))]
         return false;
     }
@@ -641,7 +679,8 @@ impl Settings {
     /// Makes nonces with the keys of the cluster, if the endpoint is protected and in a cluster.
     #[cfg(feature = "auth")]
     fn share_nonces(&self) {
-        if let (Some(resource), Some(cluster)) = (&self.protected, &self.cluster) {
+        let resource = self.protection.as_ref().and_then(Protection::resource);
+        if let (Some(resource), Some(cluster)) = (resource, &self.cluster) {
             resource.share_nonces(cluster.keys());
         }
     }
@@ -653,7 +692,7 @@ impl Settings {
             facts.push(("name of the server", server.features().info.name.clone()));
         }
         #[cfg(feature = "auth")]
-        if let Some(resource) = &self.protected {
+        if let Some(resource) = self.protection.as_ref().and_then(Protection::resource) {
             let audiences: Vec<_> = resource.audiences().collect();
             facts.push((
                 "URL and audiences (a hash)",

@@ -41,7 +41,7 @@ use crate::{
 };
 #[cfg(feature = "auth")]
 use crate::{
-    http::{protection::ProtectedResource, server::caller::caller},
+    http::{protection::Protection, server::caller::caller},
     server::ServerRole,
 };
 
@@ -75,8 +75,8 @@ where
         let state = Arc::clone(&self.state);
         let finished = move |answer| finish.response(answer, state.closing.is_set());
         #[cfg(feature = "auth")]
-        if let Some(resource) = &settings.protected {
-            let answer = protected(self.clone(), resource.clone(), parts, body);
+        if let Some(protection) = &settings.protection {
+            let answer = protected(self.clone(), protection.clone(), parts, body);
             return Box::pin(answer.map(finished));
         }
         if self.has_sse() && is_2024(&parts) {
@@ -94,7 +94,7 @@ where
 #[cfg(feature = "auth")]
 async fn protected<B>(
     endpoint: StreamableHttp,
-    resource: ProtectedResource,
+    protection: Protection,
     mut parts: Parts,
     body: B,
 ) -> Result<Response<ResponseBody>, Refused>
@@ -102,7 +102,7 @@ where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
 {
     let policy = &endpoint.settings.policy;
-    if let Err(refused) = validation::admit(&resource, policy, &mut parts).await {
+    if let Err(refused) = validation::admit(&protection, policy, &mut parts).await {
         validation::discard_body(&parts, body);
         return Err(refused);
     }
@@ -111,7 +111,9 @@ where
     }
     // A modern subscription gets its deadline once its message is parsed.
     let listens = parts.method == HttpMethod::GET;
-    let deadline = listens.then(|| resource.stream_deadline(&parts)).flatten();
+    let deadline = listens
+        .then(|| protection.stream_deadline(&parts))
+        .flatten();
     let response = respond(endpoint, Arc::new(parts), body).await?;
     Ok(response.map(|body| body.until(deadline.as_ref())))
 }
@@ -334,7 +336,7 @@ fn serving<'a>(
     is_modern: bool,
 ) -> validation::Serving<'a> {
     validation::Serving {
-        resource: request.endpoint.settings.protected.as_ref(),
+        protection: request.endpoint.settings.protection.as_ref(),
         features,
         caller: request.parts.extensions.get(),
         connection,

@@ -68,8 +68,8 @@ pub(super) fn begin(
     }
     #[cfg(feature = "auth")]
     let deadline = listen.and_then(|_| {
-        let resource = endpoint.settings.protected.as_ref();
-        resource.and_then(|it| it.stream_deadline(&parts))
+        let protection = endpoint.settings.protection.as_ref();
+        protection.and_then(|it| it.stream_deadline(&parts))
     });
     let caller = if listen.is_some() {
         lasting_caller(&parts, &endpoint.state.budget)

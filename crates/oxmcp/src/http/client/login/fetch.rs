@@ -1,6 +1,7 @@
 //! The sender of a login's requests: guarded, and bounded in time and size.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
@@ -8,7 +9,8 @@ use std::{
 use bytes::Bytes;
 use http::{Method, header::LOCATION};
 use oxmcp_auth::{
-    Body, Request, Response, UnixTime, UrlRules, client::Conversation, internal::shown_url,
+    Body, Request, Response, Tolerated, UnixTime, UrlRules, client::Conversation,
+    internal::shown_url,
 };
 use tokio::time::timeout;
 use url::Url;
@@ -23,6 +25,8 @@ use crate::{
             http_client::{DynHttpClient, HttpBody},
         },
     },
+    logged::Logged,
+    sync::Mutex,
 };
 
 /// How long a response may take.
@@ -31,6 +35,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_BODY: usize = 1 << 20;
 /// How many redirects of metadata are followed.
 const MAX_REDIRECTS: usize = 3;
+/// How many warnings of odd documents are logged.
+const MAX_WARNINGS: usize = 100;
 
 /// The sender of a login's requests to other servers.
 pub(super) struct Fetch {
@@ -42,6 +48,8 @@ pub(super) struct Fetch {
     unguarded: OnceLock<DefaultClient>,
     guard: AddressGuard,
     rules: UrlRules,
+    /// The documents and members of which warnings were logged.
+    warned: Mutex<HashSet<(String, String)>>,
 }
 
 impl Fetch {
@@ -58,6 +66,7 @@ impl Fetch {
             unguarded: OnceLock::new(),
             guard,
             rules: UrlRules::for_server(server.as_str())?,
+            warned: Mutex::default(),
         })
     }
 
@@ -83,17 +92,26 @@ impl Fetch {
             let request = conversation.request(now())?;
             let response = self.send(request, is_guarded).await?;
             let received = conversation.receive(&response, now());
-            for odd in conversation.tolerated() {
-                let (document, member, read_as) = (odd.document, odd.member, odd.read_as);
-                tracing::warn!(
-                    document,
-                    member,
-                    read_as,
-                    "tolerated an odd authorization document"
-                );
-            }
+            self.warn(&conversation.tolerated());
             if let Some(result) = received? {
                 return Ok(result);
+            }
+        }
+    }
+
+    /// Logs what was tolerated in the documents of servers, once for each document and member.
+    fn warn(&self, tolerated: &[Tolerated]) {
+        for it in tolerated {
+            let mut warned = self.warned.lock();
+            if warned.len() < MAX_WARNINGS
+                && warned.insert((it.document.clone(), it.member.clone()))
+            {
+                tracing::warn!(
+                    document = %Logged(&it.document),
+                    member = %Logged(&it.member),
+                    read_as = it.read_as,
+                    "tolerated an authorization document that does not follow the specification"
+                );
             }
         }
     }

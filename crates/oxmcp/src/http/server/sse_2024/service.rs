@@ -24,7 +24,10 @@ use super::{
     transport::{SseInbox, SseTransport},
 };
 #[cfg(feature = "auth")]
-use crate::http::protection::{ProtectedResource, StreamDeadline};
+use crate::{
+    auth::{Secret, server::Refusal},
+    http::protection::{ProtectedResource, Protection, StreamDeadline, TokenAuthentication},
+};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -93,9 +96,9 @@ struct Settings {
     policy: Policy,
     limits: Limits,
     messages: String,
-    /// The access tokens that the service demands.
+    /// The tokens that the service demands.
     #[cfg(feature = "auth")]
-    protected: Option<ProtectedResource>,
+    protection: Option<Protection>,
 }
 
 impl LegacySse {
@@ -113,7 +116,7 @@ impl LegacySse {
                 limits: Limits::default(),
                 messages: String::new(),
                 #[cfg(feature = "auth")]
-                protected: None,
+                protection: None,
             }),
             sessions: Arc::default(),
             budget: Budget::new(Limits::default().http.max_bytes),
@@ -136,7 +139,7 @@ impl LegacySse {
                 limits: limits.clone(),
                 messages: String::new(),
                 #[cfg(feature = "auth")]
-                protected: None,
+                protection: None,
             }),
             sessions: Arc::clone(sessions),
             budget: Arc::clone(budget),
@@ -181,8 +184,42 @@ impl LegacySse {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
-        self.set().protected = Some(resource);
+        Protection::Resource(resource).set(&mut self.set().protection);
         self
+    }
+
+    /// Demands bearer tokens of your own. See [`StreamableHttp::authenticate`](crate::http::StreamableHttp::authenticate).
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authenticate<F, Fut>(mut self, authenticate: F) -> Self
+    where
+        F: Fn(Secret) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Principal, Refusal>> + Send + 'static,
+    {
+        let tokens = Protection::Tokens(TokenAuthentication::new(authenticate));
+        tokens.set(&mut self.set().protection);
+        self
+    }
+
+    /// The service with the protection of the endpoint that it is within.
+    #[cfg(feature = "auth")]
+    pub(in crate::http::server) fn protected_by(mut self, protection: Option<Protection>) -> Self {
+        self.set().protection = protection;
+        self
+    }
+
+    /// Checks the protection of the service.
+    ///
+    /// # Errors
+    /// If a setting is wrong.
+    #[cfg(feature = "auth")]
+    fn check_protection(&self) -> Result<()> {
+        let Some(protection) = &self.settings.protection else {
+            return Ok(());
+        };
+        protection.check()?;
+        let resource = protection.resource();
+        resource.map_or(Ok(()), |it| it.check_messages(&self.settings.messages))
     }
 
     fn set(&mut self) -> &mut Settings {
@@ -211,16 +248,15 @@ impl LegacySse {
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
-        if let Some(resource) = &self.settings.protected {
-            resource.check()?;
-            resource.check_messages(&self.settings.messages)?;
-        }
+        self.check_protection()?;
         self.settings
             .server
             .as_ref()
             .map_or(Ok(()), Server::check)?;
         let listener = listen(address).await?;
         if let Some(server) = &self.settings.server {
+            #[cfg(feature = "auth")]
+            Protection::warn_of_scopes(self.settings.protection.as_ref(), &server.features());
             server.begin_serving();
         }
         let service = self.clone();
@@ -277,10 +313,9 @@ impl LegacySse {
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
     {
         #[cfg(feature = "auth")]
-        if let Some(resource) = &self.settings.protected {
-            let checked = resource.check_messages(&self.settings.messages);
-            checked.map_err(|error| failed(&error))?;
-            let admitted = validation::admit(resource, &self.settings.policy, &mut parts).await;
+        if let Some(protection) = &self.settings.protection {
+            self.check_protection().map_err(|error| failed(&error))?;
+            let admitted = validation::admit(protection, &self.settings.policy, &mut parts).await;
             if let Err(refused) = admitted {
                 validation::discard_body(&parts, body);
                 return Err(refused);
@@ -340,7 +375,7 @@ impl LegacySse {
             let features = session.server().features().clone();
             let connection = session.connection();
             let serving = validation::Serving {
-                resource: self.settings.protected.as_ref(),
+                protection: self.settings.protection.as_ref(),
                 features: &features,
                 caller: principal,
                 connection: &|| Some(Arc::clone(connection)),
@@ -361,8 +396,7 @@ impl LegacySse {
     /// The deadline of the stream that a request opens, or keeps open.
     #[cfg(feature = "auth")]
     fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
-        let resource = self.settings.protected.as_ref()?;
-        resource.stream_deadline(parts)
+        self.settings.protection.as_ref()?.stream_deadline(parts)
     }
 
     /// The session of a message, according to the head of its request.

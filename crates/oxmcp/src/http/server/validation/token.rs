@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::Error,
     http::{
-        protection::ProtectedResource,
+        protection::{Protection, check_scopes},
         server::response::{self, Refused},
     },
     server::{Features, needed_scopes},
@@ -26,32 +26,33 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// Admits a request that has an allowed host and origin, and a token that the resource accepts. Its extensions then contain the
+/// Admits a request that has an allowed host and origin, and a token that is accepted. Its extensions then contain the
 /// [`Principal`].
 ///
 /// # Errors
 /// The response that refuses the request; or the metadata of the resource, if the request is for these.
 pub(in crate::http::server) async fn admit(
-    resource: &ProtectedResource,
+    protection: &Protection,
     policy: &Policy,
     parts: &mut Parts,
 ) -> Result<(), Refused> {
-    let checked = policy.check().and_then(|()| resource.guard());
-    let guard = checked.map_err(|error| {
+    let checked = policy.check().and_then(|()| protection.check());
+    checked.map_err(|error| {
         tracing::error!(%error, "the endpoint was put together wrongly");
         let why = Error::internal("the server was put together wrongly; its log says how");
         response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
     })?;
-    if let Some(metadata) = resource.metadata_response(parts) {
+    let resource = protection.resource();
+    if let Some(metadata) = resource.and_then(|it| it.metadata_response(parts)) {
         return Err(Box::new(metadata));
     }
     check_target(policy, parts)?;
-    guard.admit(parts).await
+    protection.admit(parts).await
 }
 
 /// A message that is about to be served, with the data that decides which items its caller may see.
 pub(in crate::http::server) struct Serving<'a> {
-    pub(in crate::http::server) resource: Option<&'a ProtectedResource>,
+    pub(in crate::http::server) protection: Option<&'a Protection>,
     pub(in crate::http::server) features: &'a Features,
     /// The caller that handlers see.
     pub(in crate::http::server) caller: Option<&'a Principal>,
@@ -123,13 +124,18 @@ impl Serving<'_> {
         if needed.is_empty() {
             return Ok(());
         }
-        let guard = self.resource.and_then(|resource| resource.guard().ok());
-        let guard = guard.ok_or_else(|| {
-            let why = Error::invalid_request(format!(
-                "this needs the scopes {needed}, and the endpoint takes no access tokens (StreamableHttp::protect)"
-            ));
-            response::refuse(StatusCode::FORBIDDEN, None, &why)
-        })?;
-        guard.check_operation(self.parts, needed)
+        if let Some(protection) = self.protection {
+            return protection.check_operation(self.parts, needed);
+        }
+        // A middleware in front of the endpoint may have authenticated the caller.
+        let principal = self.parts.extensions.get::<Principal>();
+        if principal.is_some_and(|it| it.granted_scopes().is_some()) {
+            return check_scopes(principal, needed);
+        }
+        let why = Error::invalid_request(format!(
+            "this needs the scopes {needed}, and the endpoint does not know those of its callers: demand tokens by \
+             StreamableHttp::protect or authenticate, or let a middleware set Principal::scopes"
+        ));
+        Err(response::refuse(StatusCode::FORBIDDEN, None, &why))
     }
 }

@@ -60,10 +60,13 @@ const FAULTS: &[Fault] = &[
         instead(fake, METADATA, 200, "[]");
     }),
     ("its metadata cannot be read", |fake| {
+        instead(fake, METADATA, 200, r#"{"issuer": 1"#);
+    }),
+    ("its metadata name no issuer", |fake| {
         instead(fake, METADATA, 200, r#"{"issuer": 1}"#);
     }),
     ("its metadata are of another issuer", |fake| {
-        instead(fake, METADATA, 200, r#"{"issuer": "https://as.example/"}"#);
+        instead(fake, METADATA, 200, r#"{"issuer": "https://as.example/x"}"#);
     }),
     ("it has no PKCE", |fake| {
         let text = format!(
@@ -171,9 +174,11 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     its metadata are a list:
       POST https://mcp.example/mcp failed: there is no metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server answered 200 without a JSON object, https://as.example/.well-known/openid-configuration answered 404. If you know the authorization server, configure the issuer
     its metadata cannot be read:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server cannot be read: a member is missing or has another type than expected (line 1, column 12)
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server cannot be read: it ends too early (line 1, column 12)
+    its metadata name no issuer:
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names no issuer: they must be the same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer
     its metadata are of another issuer:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" says that its issuer is "https://as.example/": they must be the same, letter by letter. If the server is yours, put one of them right; if you trust it, pin the issuer
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names the issuer "https://as.example/x": they must be the same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer
     it has no PKCE:
       POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` lists others alone: nobody may be sent there to log in. Have S256 switched on there
     its support of PKCE is not said:

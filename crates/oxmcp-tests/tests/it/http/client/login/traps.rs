@@ -1,6 +1,9 @@
 //! Traps of authorization servers that other clients have fallen into.
 
-use oxmcp::{auth::AuthErrorKind, http::Login};
+use oxmcp::{
+    auth::AuthErrorKind,
+    http::{Login, MemoryTokenStore},
+};
 
 use super::*;
 use crate::http::client::login::fake::AS;
@@ -9,19 +12,44 @@ use crate::http::client::login::fake::AS;
 const OTHERWISE: &str = "https://as.example/";
 
 #[tokio::test(start_paused = true)]
-async fn trap_2_an_issuer_that_is_spelt_in_two_ways_is_refused_with_both() {
+async fn an_issuer_of_another_path_is_refused_with_both_names() {
     let web = Web::new();
-    web.fake().issuer = Some((OTHERWISE, OTHERWISE));
+    let other = "https://as.example/x";
+    web.fake().issuer = Some((other, other));
     let error = connect(&web, agreeing(&web)).await.unwrap_err();
     assert_eq!(cause(&error).kind(), AuthErrorKind::Untrusted);
     for said in [
         format!("{AS:?}"),
-        format!("{OTHERWISE:?}"),
+        format!("{other:?}"),
         "pin the issuer".to_owned(),
     ] {
         assert!(error.message().contains(&said), "{error}");
     }
     assert!(!web.asked().contains(&"register".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_may_differ_by_the_slash_after_the_host() {
+    for (named, is_taken) in [(OTHERWISE, true), (AS, false)] {
+        let web = Web::new();
+        web.fake().issuer = Some((OTHERWISE, named));
+        let store = MemoryTokenStore::new();
+        let login = agreeing(&web).store(store.clone());
+        let connected = connect(&web, login.clone()).await;
+        assert_eq!(connected.is_ok(), is_taken, "{named}");
+        let Ok(session) = connected else {
+            assert!(!web.asked().contains(&"authorization_code".to_owned()));
+            continue;
+        };
+        // Refresh, and a new login that reuses the client, find the server again.
+        web.fake().expire();
+        call(&session, "add").await.unwrap();
+        web.fake().revoke();
+        web.fake().expire();
+        call(&session, "add").await.unwrap();
+        assert_eq!(count(&web.asked(), "register"), 1);
+        assert_eq!(login.credentials().await.unwrap()[0].issuer, OTHERWISE);
+    }
 }
 
 #[tokio::test(start_paused = true)]

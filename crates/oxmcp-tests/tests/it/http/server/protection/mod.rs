@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `issuer.rs` | an issuer by hand, and requests with its tokens |
 //! | `requests.rs` | requests that are let in, and the refusal of others |
+//! | `own_tokens.rs` | bearer tokens of an endpoint's own, and principals of a middleware |
 //! | `owners.rs` | sessions, states and tasks, which belong to the issuer, subject and client of a token |
 //! | `bad_tokens.rs` | tokens that must be refused, of each kind |
 //! | `proofs.rs` | proofs of possession (DPoP) and their nonces |
@@ -18,6 +19,7 @@ mod bad_tokens;
 mod held_against_tokens;
 mod issuer;
 mod log_lines;
+mod own_tokens;
 mod owners;
 mod permitted;
 mod proofs;

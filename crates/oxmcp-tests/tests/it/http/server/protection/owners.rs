@@ -2,8 +2,9 @@
 
 use http::{Response, StatusCode};
 use oxmcp::{
-    JsonSchema, RequestContext, Server, Tool, ToolError,
+    JsonSchema, Principal, RequestContext, Server, Tool, ToolError,
     auth::{
+        Secret,
         jose::{Algorithm, Jwks, SigningKey},
         server::TrustedIssuer,
     },
@@ -198,6 +199,20 @@ async fn attack_18_and_19_what_was_made_with_a_token_is_of_its_owner_alone() {
         assert!(made.session_is_found_by(&fresh).await);
         assert!(made.state_opens_for(&fresh).await);
         assert!(made.task_is_found_by(&fresh).await);
+    }
+}
+
+#[tokio::test]
+async fn objects_made_with_own_tokens_belong_to_their_principal() {
+    let endpoint = StreamableHttp::from(server()).authenticate(|token: Secret| async move {
+        let name = token.expose().split('-').next().unwrap_or_default();
+        Ok(Principal::new(name))
+    });
+    let made = Made::new(&endpoint, "ann-1").await;
+    for (token, is_found) in [("bob-1", false), ("ann-2", true)] {
+        assert_eq!(made.session_is_found_by(token).await, is_found);
+        assert_eq!(made.state_opens_for(token).await, is_found);
+        assert_eq!(made.task_is_found_by(token).await, is_found);
     }
 }
 

@@ -1,0 +1,112 @@
+//! Protection of an endpoint: by access tokens of authorization servers, or by tokens of its own.
+
+use http::request::Parts;
+use oxmcp_auth::ScopeSet;
+
+use super::{
+    deadline::StreamDeadline,
+    guard::Refused,
+    protected_resource::ProtectedResource,
+    token_authentication::{TokenAuthentication, check_scopes},
+};
+use crate::{
+    error::{Error, Result},
+    server::Features,
+    transport::principal::Principal,
+};
+
+/// The authentication that an endpoint demands.
+#[derive(Clone)]
+pub(in crate::http) enum Protection {
+    /// By access tokens of authorization servers.
+    Resource(ProtectedResource),
+    /// By tokens of the endpoint's own.
+    Tokens(TokenAuthentication),
+    /// Both were set, which is an error.
+    Both,
+}
+
+impl Protection {
+    /// Sets the protection of an endpoint, in place of an earlier one of the same kind.
+    pub(in crate::http) fn set(self, protection: &mut Option<Self>) {
+        *protection = Some(match (protection.take(), self) {
+            (None | Some(Self::Resource(_)), new @ Self::Resource(_))
+            | (None | Some(Self::Tokens(_)), new @ Self::Tokens(_)) => new,
+            _ => Self::Both,
+        });
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// If a setting is wrong, or both kinds were set.
+    pub(in crate::http) fn check(&self) -> Result<()> {
+        match self {
+            Self::Resource(resource) => resource.check(),
+            Self::Tokens(_) => Ok(()),
+            Self::Both => Err(Error::misuse(
+                "the endpoint has both `protect` and `authenticate`: use `protect` for access tokens of an authorization server, \
+                 or `authenticate` for tokens of your own",
+            )),
+        }
+    }
+
+    /// The resource whose access tokens are demanded.
+    pub(in crate::http) fn resource(&self) -> Option<&ProtectedResource> {
+        match self {
+            Self::Resource(resource) => Some(resource),
+            Self::Tokens(_) | Self::Both => None,
+        }
+    }
+
+    /// Admits a request whose endpoint is [checked](Self::check), and puts its [`Principal`] into its extensions.
+    ///
+    /// # Errors
+    /// The response that refuses the request.
+    pub(in crate::http) async fn admit(&self, parts: &mut Parts) -> Result<(), Refused> {
+        match self {
+            Self::Resource(resource) => match resource.guard() {
+                Ok(guard) => guard.admit(parts).await,
+                Err(_) => Ok(()),
+            },
+            Self::Tokens(tokens) => tokens.admit(parts).await,
+            Self::Both => Ok(()),
+        }
+    }
+
+    /// Checks that the caller of an admitted request has the scopes that its operation needs.
+    ///
+    /// # Errors
+    /// The response that refuses the request.
+    pub(in crate::http) fn check_operation(
+        &self,
+        parts: &Parts,
+        needed: &ScopeSet,
+    ) -> Result<(), Refused> {
+        match self.resource().and_then(|it| it.guard().ok()) {
+            Some(guard) => guard.check_operation(parts, needed),
+            None => check_scopes(parts.extensions.get::<Principal>(), needed),
+        }
+    }
+
+    /// The deadline of a stream that an admitted request opens, or keeps open.
+    pub(in crate::http) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
+        match self {
+            Self::Resource(resource) => resource.stream_deadline(parts),
+            Self::Tokens(_) => Some(TokenAuthentication::deadline()),
+            Self::Both => None,
+        }
+    }
+
+    /// Warns of features that no caller of an endpoint can use, because no caller can have their scopes. The callers of an endpoint
+    /// without protection have scopes only if a middleware in front of it sets them.
+    pub(in crate::http) fn warn_of_scopes(protection: Option<&Self>, features: &Features) {
+        let lacks = |scopes: &ScopeSet| match protection {
+            None => true,
+            Some(protection) => protection.resource().is_some_and(|it| it.lacks(scopes)),
+        };
+        for (kind, name, scopes) in features.scopes().filter(|(.., scopes)| lacks(scopes)) {
+            tracing::warn!(kind, name, %scopes, "no caller can have the scopes of this feature");
+        }
+    }
+}
