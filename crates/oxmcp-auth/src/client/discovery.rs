@@ -365,7 +365,7 @@ impl Conversation for Discovery {
 /// The URL in a challenge, which some servers write without their own address.
 fn absolute(url: &str, server: &str) -> String {
     match Url::parse(url) {
-        // What is not a URI is refused where the result is checked.
+        // Other characters are left for the check of the result, which refuses them.
         Err(ParseError::RelativeUrlWithoutBase) if is_uri(url) => Url::parse(server)
             .and_then(|base| base.join(url))
             .map_or_else(|_| url.to_owned(), String::from),

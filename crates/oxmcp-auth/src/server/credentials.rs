@@ -32,6 +32,24 @@ impl Credentials {
     /// [`Refusal::missing`] if there is none, or it is of another scheme; a malformed request if there are two headers, or
     /// the text after the scheme cannot be a token.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, Refusal> {
+        Self::find(headers, is_token)
+    }
+
+    /// Finds a bearer token that no authorization server has issued, in any visible ASCII.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_headers`](Self::from_headers).
+    pub fn own_token(headers: &HeaderMap) -> Result<Secret, Refusal> {
+        let is_text = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_graphic);
+        let credentials = Self::find(headers, is_text)?;
+        match credentials.scheme {
+            Scheme::Bearer => Ok(credentials.token()),
+            Scheme::Dpop => Err(Refusal::missing()),
+        }
+    }
+
+    fn find(headers: &HeaderMap, is_token: impl Fn(&[u8]) -> bool) -> Result<Self, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let header = values.next().ok_or_else(Refusal::missing)?;
         if values.next().is_some() {
@@ -70,12 +88,6 @@ impl Credentials {
     #[must_use]
     pub fn token(&self) -> Secret {
         String::from_utf8_lossy(self.bytes()).into_owned().into()
-    }
-
-    /// Whether the token was sent as a bearer token, and not with a proof of possession.
-    #[must_use]
-    pub fn is_bearer(&self) -> bool {
-        self.scheme == Scheme::Bearer
     }
 
     /// The bytes of the token in the header.

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+mod introspection;
 mod requests;
 mod support;
 mod verification;

@@ -569,6 +569,17 @@ mod over_http {
 
     #[cfg(feature = "auth")]
     #[test]
+    fn own_tokens() {
+        insta::assert_snapshot!(prints(("own_tokens", &[])), @r#"
+        /mcp: Some("ann") may delete: true
+        /mcp: Some("bob") may delete: false
+        /mcp: refused with Some(401)
+        /inside: Some("carol") may delete: true
+        "#);
+    }
+
+    #[cfg(feature = "auth")]
+    #[test]
     fn machine_to_machine() {
         insta::assert_snapshot!(prints(("machine_to_machine", &[])), @"a machine, which may reports:write");
     }

@@ -44,9 +44,9 @@ macro_rules! options {
                 "The scopes that an access token must have for this ", $noun, ", with spaces between them, beside those that its \
                  endpoint needs for all. Over HTTP a request whose token has not is answered with 403 and all that it needs, so \
                  that a client can ask for more; lists show it nevertheless, unless the endpoint hides what a token does not permit \
-                 (`ProtectedResource::hide_unpermitted`). An endpoint that is not \
-                 protected (`StreamableHttp::protect`) refuses all such requests. Over stdio there are no tokens, and \
-                 this says nothing.\n\nSee \
+                 (`ProtectedResource::hide_unpermitted`). Endpoints know the scopes of their callers by \
+                 `StreamableHttp::protect` or `authenticate`, or by `Principal::scopes` that a middleware sets; others refuse all \
+                 such requests. Over stdio there are no tokens, and this says nothing.\n\nSee \
                  [scopes](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)."
             )]
             #[cfg(feature = "auth")]

@@ -142,10 +142,9 @@ impl Principal {
     /// is permitted.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
-        match (&self.resource, &self.token, &self.scopes) {
-            (Some(resource), Some(token), _) => resource.check_operation(token, needed).is_ok(),
-            (_, None, Some(scopes)) => scopes.includes(needed),
-            _ => false,
+        match (&self.resource, &self.token) {
+            (Some(resource), Some(token)) => resource.check_operation(token, needed).is_ok(),
+            _ => self.granted_scopes().is_some_and(|it| it.includes(needed)),
         }
     }
 

@@ -44,11 +44,7 @@ impl TokenAuthentication {
     }
 
     async fn principal(&self, parts: &Parts) -> Result<Principal, Refusal> {
-        let credentials = Credentials::from_headers(&parts.headers)?;
-        if !credentials.is_bearer() {
-            return Err(Refusal::missing());
-        }
-        (self.0)(credentials.token()).await
+        (self.0)(Credentials::own_token(&parts.headers)?).await
     }
 
     /// The deadline of a stream, after which its client opens it again, so that a token that was revoked does not keep it open.

@@ -8,6 +8,8 @@ use std::{
 };
 
 use http::{StatusCode, request::Parts};
+#[cfg(feature = "auth")]
+use oxmcp_auth::{Secret, server::Refusal};
 use tokio::{
     join,
     net::ToSocketAddrs,
@@ -15,12 +17,6 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-#[cfg(feature = "auth")]
-use crate::{
-    auth::{Secret, server::Refusal as TokenRefusal},
-    http::protection::{ProtectedResource, Protection, TokenAuthentication},
-    transport::principal::Principal,
-};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -48,6 +44,11 @@ use crate::{
         any_bus, any_event_store, any_session_store,
     },
     tasks::Tasks,
+};
+#[cfg(feature = "auth")]
+use crate::{
+    http::protection::{ProtectedResource, Protection, TokenAuthentication},
+    transport::principal::Principal,
 };
 
 /// An endpoint that serves clients of every revision under one URL: sessions and stateless requests side by side.
@@ -367,7 +368,7 @@ impl StreamableHttp {
     pub fn authenticate<F, Fut>(mut self, authenticate: F) -> Self
     where
         F: Fn(Secret) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Principal, TokenRefusal>> + Send + 'static,
+        Fut: Future<Output = Result<Principal, Refusal>> + Send + 'static,
     {
         let tokens = Protection::Tokens(TokenAuthentication::new(authenticate));
         tokens.set(&mut self.set().protection);

@@ -15,6 +15,8 @@ use std::{
 use futures_util::future::join_all;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body::Body;
+#[cfg(feature = "auth")]
+use oxmcp_auth::{Secret, server::Refusal};
 use tokio::{join, net::ToSocketAddrs, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -24,10 +26,7 @@ use super::{
     transport::{SseInbox, SseTransport},
 };
 #[cfg(feature = "auth")]
-use crate::{
-    auth::{Secret, server::Refusal},
-    http::protection::{ProtectedResource, Protection, StreamDeadline, TokenAuthentication},
-};
+use crate::http::protection::{ProtectedResource, Protection, StreamDeadline, TokenAuthentication};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},

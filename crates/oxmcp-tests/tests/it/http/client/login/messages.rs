@@ -60,7 +60,7 @@ const FAULTS: &[Fault] = &[
         instead(fake, METADATA, 200, "[]");
     }),
     ("its metadata cannot be read", |fake| {
-        instead(fake, METADATA, 200, r#"{"issuer": 1"#);
+        instead(fake, METADATA, 200, r#"{"issuer": "x""#);
     }),
     ("its metadata name no issuer", |fake| {
         instead(fake, METADATA, 200, r#"{"issuer": 1}"#);
@@ -174,7 +174,7 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     its metadata are a list:
       POST https://mcp.example/mcp failed: there is no metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server answered 200 without a JSON object, https://as.example/.well-known/openid-configuration answered 404. If you know the authorization server, configure the issuer
     its metadata cannot be read:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server cannot be read: it ends too early (line 1, column 12)
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server cannot be read: it ends too early (line 1, column 14)
     its metadata name no issuer:
       POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names no issuer: they must be the same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer
     its metadata are of another issuer:

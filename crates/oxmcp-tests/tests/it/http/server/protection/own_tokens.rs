@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt, util::MapRequestLayer};
 
 use super::issuer::{Issuer, bearing, call, files, open};
-use crate::http::mounts::mounts;
 use crate::http::server::peer::{builder, initialize, json, modern_builder, send};
 use crate::http::sse_2024::Client;
 use crate::support::{modern, request, text};
@@ -56,44 +55,41 @@ const LACKS_WRITE: &str = r#"Bearer error="insufficient_scope", error_descriptio
 
 #[tokio::test]
 async fn own_tokens_let_their_callers_in() {
-    for mount in mounts!() {
-        let endpoint = StreamableHttp::from(server()).authenticate(authenticate);
-        let endpoint = mount.serve(&endpoint).await;
-        let answer = call(&endpoint, "ann/x", "tools/call", tool("name")).await;
-        assert_eq!(text(&json(answer).await), "ann");
-        let answer = call(&endpoint, "ann/files:write", "tools/call", tool("write")).await;
-        assert_eq!(text(&json(answer).await), "written");
-        let refused = call(&endpoint, "ann/files:read", "tools/call", tool("write")).await;
-        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-        assert_eq!(challenge(&refused), LACKS_WRITE);
-        for (token, status, expected) in [
-            ("unknown", 401, "Bearer"),
-            ("down/x", 503, ""),
-            ("two words", 400, r#"Bearer error="invalid_request""#),
-        ] {
-            let refused = call(&endpoint, token, "tools/list", json!({})).await;
-            assert_eq!(refused.status(), status, "{token}");
-            let challenge = challenge(&refused);
-            let is_expected = match status {
-                400 => challenge.starts_with(expected),
-                _ => challenge == expected,
-            };
-            assert!(is_expected, "{challenge}");
-            assert!(!challenge.contains("resource_metadata"));
-        }
-        let message = modern(1, "tools/list", json!({}));
-        let without = modern_builder(&message);
-        let other = modern_builder(&message).header("authorization", "DPoP ann/x");
-        for request in [without, other] {
-            let refused = send(&endpoint, request, message.to_string()).await;
-            assert_eq!(
-                (refused.status().as_u16(), &*challenge(&refused)),
-                (401, "Bearer")
-            );
-        }
-        let metadata = builder("GET").uri("/.well-known/oauth-protected-resource");
-        assert_eq!(send(&endpoint, metadata, "").await.status(), 404);
+    let endpoint = StreamableHttp::from(server()).authenticate(authenticate);
+    let answer = call(&endpoint, "ann/x", "tools/call", tool("name")).await;
+    assert_eq!(text(&json(answer).await), "ann");
+    let answer = call(&endpoint, "ann/files:write", "tools/call", tool("write")).await;
+    assert_eq!(text(&json(answer).await), "written");
+    let refused = call(&endpoint, "ann/files:read", "tools/call", tool("write")).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert_eq!(challenge(&refused), LACKS_WRITE);
+    for (token, status, expected) in [
+        ("unknown", 401, "Bearer"),
+        ("down/x", 503, ""),
+        ("two words", 400, r#"Bearer error="invalid_request""#),
+    ] {
+        let refused = call(&endpoint, token, "tools/list", json!({})).await;
+        assert_eq!(refused.status(), status, "{token}");
+        let challenge = challenge(&refused);
+        let is_expected = match status {
+            400 => challenge.starts_with(expected),
+            _ => challenge == expected,
+        };
+        assert!(is_expected, "{challenge}");
+        assert!(!challenge.contains("resource_metadata"));
     }
+    let message = modern(1, "tools/list", json!({}));
+    let without = modern_builder(&message);
+    let other = modern_builder(&message).header("authorization", "DPoP ann/x");
+    for request in [without, other] {
+        let refused = send(&endpoint, request, message.to_string()).await;
+        assert_eq!(
+            (refused.status().as_u16(), &*challenge(&refused)),
+            (401, "Bearer")
+        );
+    }
+    let metadata = builder("GET").uri("/.well-known/oauth-protected-resource");
+    assert_eq!(send(&endpoint, metadata, "").await.status(), 404);
 }
 
 #[tokio::test]
