@@ -60,7 +60,7 @@ async fn read(
             Ok(opened) => opened,
             Err(error) => {
                 // The message is lost, which the end of the subscription tells the subscriber.
-                tracing::warn!(%error, "a message of the bus cannot be read");
+                tracing::warn!(error = %error.error, "a message of the bus cannot be read");
                 return;
             }
         };

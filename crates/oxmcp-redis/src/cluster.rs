@@ -9,8 +9,8 @@ use crate::{scripts::millis, store::Redis};
 /// The kind of these values.
 const FACT: &str = "fact of a node";
 
-/// The time for which a fact of a node is known to the others.
-const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time for which a fact of a node is known to the others. Nodes repeat it.
+const LASTS: Duration = Duration::from_secs(60);
 
 impl Cluster for Redis {
     fn shared_keys(&self) -> SharedKeys {
@@ -28,13 +28,22 @@ impl Cluster for Redis {
         let key = self.names.fact(fact);
         let kept = self.values.encode(FACT, &key, value.as_bytes())?;
         let mut command = redis::cmd("SET");
-        command.arg(&key).arg(kept).arg("PX").arg(millis(LASTS));
-        let before: Option<Vec<u8>> = self.connection.run(command.arg("GET")).await?;
-        let Some(before) = before else {
+        command.arg(&key).arg(kept).arg("NX").arg("GET");
+        let there: Option<Vec<u8>> = self
+            .connection
+            .run(command.arg("PX").arg(millis(LASTS)))
+            .await?;
+        let Some(there) = there else {
             return Ok(None);
         };
-        let before = self.values.decode(FACT, &key, &before)?;
-        let before = String::from_utf8_lossy(&before).into_owned();
-        Ok((before != value).then_some(before))
+        let there = self.values.decode(FACT, &key, &there)?;
+        let there = String::from_utf8_lossy(&there).into_owned();
+        if there != value {
+            return Ok(Some(there));
+        }
+        let mut command = redis::cmd("PEXPIRE");
+        command.arg(&key).arg(millis(LASTS));
+        self.connection.run::<()>(&command).await?;
+        Ok(None)
     }
 }

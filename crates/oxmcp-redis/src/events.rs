@@ -32,7 +32,8 @@ const TOO_MANY: i64 = -3;
 /// The most streams of a session, including those that have ended and can still be replayed: of these the oldest are evicted.
 const MAX_STREAMS: usize = 1024;
 
-/// The time for which a stream without activity is known, for example one that has no events, or one of a client that sleeps.
+/// The time for which the streams of a session are known that has no record here: those of other sessions are known as long as their
+/// session is.
 const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time for which a waiter is told of changes. A waiter that continues to wait renews it before.
@@ -66,7 +67,7 @@ impl EventStore for Redis {
             Some(lease) => (lease.epoch.to_string(), millis(lease.lasts)),
             None => (String::new(), 0),
         };
-        let mut script = APPEND.keys(&[&names.streams(), &events]);
+        let mut script = APPEND.keys(&[&names.streams(), &events, &names.record()]);
         script.arg(stream).arg(epoch).arg(lasts);
         script.arg(u8::from(write.ends));
         script
@@ -139,12 +140,13 @@ impl EventStore for Redis {
         lasts: Duration,
     ) -> Result<Option<u64>> {
         let names = self.names.of_session(session);
-        let mut script = CLAIM.keys(&[&names.streams(), &names.events(stream)]);
+        let events = names.events(stream);
+        let mut script = CLAIM.keys(&[&names.streams(), &events, &names.record()]);
         script
             .arg(stream)
             .arg(u8::from(claim == Claim::Take))
             .arg(millis(lasts));
-        script.arg(MAX_STREAMS);
+        script.arg(MAX_STREAMS).arg(millis(self.max_event_age));
         script.arg(millis(STREAM_AGE.max(self.max_event_age)));
         script.arg(self.names.changes());
         let epoch: Option<i64> = self.connection.invoke(&script).await?;
@@ -158,9 +160,10 @@ impl EventStore for Redis {
         epoch: u64,
         lasts: Duration,
     ) -> Result<bool> {
-        let streams = self.names.of_session(session).streams();
-        let mut script = RENEW.keys(&[&streams]);
+        let names = self.names.of_session(session);
+        let mut script = RENEW.keys(&[&names.streams(), &names.record()]);
         script.arg(stream).arg(epoch).arg(millis(lasts));
+        script.arg(millis(self.max_event_age));
         script.arg(millis(STREAM_AGE.max(self.max_event_age)));
         self.connection.invoke(&script).await
     }

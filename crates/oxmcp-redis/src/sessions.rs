@@ -15,6 +15,7 @@ use crate::{
     names::Names,
     scripts::{Invocation, Script, millis, script},
     store::Redis,
+    values::Undecoded,
 };
 
 script!(CREATE, "sessions/create.lua");
@@ -94,7 +95,7 @@ impl Redis {
         &self,
         key: &str,
         fields: &HashMap<String, Vec<u8>>,
-    ) -> Result<Option<SessionRecord>> {
+    ) -> Result<Option<SessionRecord>, Undecoded> {
         let Some(record) = fields.get(RECORD_FIELD) else {
             return Ok(None);
         };
@@ -112,7 +113,11 @@ impl Redis {
         for (field, uri) in fields {
             if field.starts_with(URI_FIELD) {
                 let uri = self.values.decode(WATCHED, key, uri)?;
-                let uri = String::from_utf8(uri).map_err(unreadable)?;
+                let uri = String::from_utf8(uri).map_err(|error| Undecoded {
+                    error: Error::internal("could not read a session: damaged URI")
+                        .with_source(error),
+                    is_damaged: true,
+                })?;
                 record.apply(Setting::Watch(uri));
             }
         }
@@ -128,9 +133,17 @@ fn unwritable(error: serde_json::Error) -> Error {
     Error::internal("a session cannot be written").with_source(error)
 }
 
-fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::internal("a session cannot be read: a newer release may have written it")
-        .with_source(error)
+/// A record that is JSON, and no session, may be one of a newer release.
+fn unreadable(error: serde_json::Error) -> Undecoded {
+    let is_damaged = error.is_syntax() || error.is_eof();
+    let why = match is_damaged {
+        true => "could not read a session: damaged JSON",
+        false => "could not read a session: a newer release may have written it",
+    };
+    Undecoded {
+        error: Error::internal(why).with_source(error),
+        is_damaged,
+    }
 }
 
 impl SessionStore for Redis {
@@ -174,8 +187,14 @@ impl SessionStore for Redis {
         let key = self.names.of_session(id).record();
         let mut command = redis::cmd("HGETALL");
         let fields: HashMap<String, Vec<u8>> = self.connection.run(command.arg(&key)).await?;
-        let Some(record) = self.session_record(&key, &fields)? else {
-            return Ok(None);
+        let record = match self.session_record(&key, &fields) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(None),
+            Err(undecoded) if undecoded.is_damaged => {
+                tracing::warn!(error = %undecoded.error, "ignoring a damaged session record");
+                return Ok(None);
+            }
+            Err(undecoded) => return Err(undecoded.into()),
         };
         let version = fields.get("version").and_then(|it| str::from_utf8(it).ok());
         let version = version.and_then(|it| it.parse().ok());
@@ -208,7 +227,8 @@ impl SessionStore for Redis {
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
-        let mut script = TOUCH.keys(&[&self.names.of_session(id).record()]);
+        let names = self.names.of_session(id);
+        let mut script = TOUCH.keys(&[&names.record(), &names.streams()]);
         script.arg(millis(lasts));
         let touched: Option<(u64, String)> = self.connection.invoke(&script).await?;
         let Some((version, principal)) = touched else {

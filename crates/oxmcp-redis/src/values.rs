@@ -69,21 +69,52 @@ impl Values {
     }
 
     /// Decodes the value that is stored at a place.
-    pub(crate) fn decode(&self, kind: &str, key: &str, kept: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn decode(&self, kind: &str, key: &str, kept: &[u8]) -> Result<Vec<u8>, Undecoded> {
         match (self.form(), kept) {
-            (Form::Unknown, _) => Err(without_keys()),
-            (Form::Sealed(keys), [SEALED, sealed @ ..]) => keys.open(&place(kind, key), sealed),
+            (Form::Unknown, _) => Err(without_keys().into()),
+            (Form::Sealed(keys), [SEALED, sealed @ ..]) => keys
+                .open(&place(kind, key), sealed)
+                .map_err(|error| Undecoded {
+                    error,
+                    is_damaged: !keys.is_foreign(sealed),
+                }),
             (Form::Plain, [PLAIN, plain @ ..]) => Ok(plain.to_vec()),
             (Form::Sealed(_), [PLAIN, ..]) => Err(failure::unusable(
                 "what Redis has is not sealed, and this process has keys: all processes need the same keys, or all `.plaintext()`",
-            )),
+            )
+            .into()),
             (Form::Plain, [SEALED, ..]) => Err(failure::unusable(
                 "what Redis has is sealed, and this process has no keys: give it those of the others by `.keys(…)`",
-            )),
-            _ => Err(Error::internal(
-                "what Redis has is none of this store's values",
-            )),
+            )
+            .into()),
+            _ => Err(Undecoded {
+                error: Error::internal("what Redis has is none of this store's values"),
+                is_damaged: true,
+            }),
         }
+    }
+}
+
+/// The error of a value that cannot be decoded.
+#[derive(Debug)]
+pub(crate) struct Undecoded {
+    pub(crate) error: Error,
+    /// Whether no process can decode the value, whatever its keys are.
+    pub(crate) is_damaged: bool,
+}
+
+impl From<Error> for Undecoded {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            is_damaged: false,
+        }
+    }
+}
+
+impl From<Undecoded> for Error {
+    fn from(undecoded: Undecoded) -> Self {
+        undecoded.error
     }
 }
 

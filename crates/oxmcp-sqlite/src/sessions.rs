@@ -20,11 +20,9 @@ fn encode(record: &SessionRecord, max: usize) -> Result<String, Failure> {
     Ok(json)
 }
 
-fn decode(json: &str) -> Result<SessionRecord> {
-    serde_json::from_str(json).map_err(|error| {
-        Error::internal("a session cannot be read: a newer release may have written it")
-            .with_source(error)
-    })
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::internal("could not read a session: a newer release may have written it")
+        .with_source(error)
 }
 
 /// The record of a session, as JSON, and its version.
@@ -105,8 +103,17 @@ impl SessionStore for Sqlite {
             .database
             .run(move |db| Ok(find(db, &key, now)?))
             .await?;
-        let stored = found.map(|(json, version)| Ok(StoredSession::new(decode(&json)?, version)));
-        stored.transpose()
+        let Some((json, version)) = found else {
+            return Ok(None);
+        };
+        match serde_json::from_str(&json) {
+            Ok(record) => Ok(Some(StoredSession::new(record, version))),
+            Err(error) if error.is_syntax() || error.is_eof() => {
+                tracing::warn!(%error, "ignoring a damaged session record");
+                Ok(None)
+            }
+            Err(error) => Err(unreadable(error)),
+        }
     }
 
     async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
@@ -116,7 +123,7 @@ impl SessionStore for Sqlite {
                 let Some((json, version)) = find(db, &key, now)? else {
                     return Ok(None);
                 };
-                let mut record = decode(&json)?;
+                let mut record: SessionRecord = serde_json::from_str(&json).map_err(unreadable)?;
                 record.apply(setting);
                 let json = encode(&record, bounds.record_bytes)?;
                 db.prepare_cached(

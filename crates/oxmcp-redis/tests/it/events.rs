@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use oxmcp::{
-    store::{Claim, EventBatch, EventStore, Replay, StreamWrite},
+    Revision,
+    store::{Claim, EventBatch, EventStore, Replay, SessionRecord, SessionStore, StreamWrite},
     testing,
 };
 use oxmcp_redis::Redis;
 use tokio::time::{sleep, timeout};
 
-use super::server::{refused, shared};
+use super::server::{Server, refused, shared};
 
 async fn add(store: &Redis, stream: &str, data: &'static str) -> Vec<u64> {
     let write = StreamWrite::new(Bytes::from_static(data.as_bytes()));
@@ -199,4 +200,63 @@ async fn redis_sees_no_event() {
     };
     assert_eq!(kept.len(), 2);
     assert!(!format!("{kept:?}").contains("secret"));
+}
+
+/// For how long, in seconds, the state of the streams of the session "session" is kept.
+fn lasts(server: &Server, prefix: &str) -> i64 {
+    let pattern = format!("{{{prefix}:*:streams");
+    let keys: Vec<String> = server.says(&["KEYS", &pattern]).unwrap();
+    let [key] = &keys[..] else {
+        panic!("{keys:?}");
+    };
+    let left: i64 = server.says(&["PTTL", key]).unwrap();
+    (left + 999) / 1000
+}
+
+#[tokio::test]
+async fn the_state_of_streams_lasts_as_long_as_their_session() {
+    let Some((server, prefix)) = shared("the age of streams") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    add(&store, "a", "1").await;
+    let day = 24 * 60 * 60;
+    assert!((day - 5..=day).contains(&lasts(server, &prefix)));
+    let params = serde_json::from_str("{}").unwrap();
+    let record = SessionRecord::new(params, Revision::V2025_11_25);
+    let minute = Duration::from_secs(60);
+    store.create("session", record, minute, 1).await.unwrap();
+    // Events are kept for five minutes.
+    add(&store, "a", "2").await;
+    assert!((295..=300).contains(&lasts(server, &prefix)));
+    store.touch("session", 60 * minute).await.unwrap();
+    assert!((3595..=3600).contains(&lasts(server, &prefix)));
+    store
+        .claim("session", "b", Claim::Take, minute)
+        .await
+        .unwrap();
+    assert!((3595..=3600).contains(&lasts(server, &prefix)));
+}
+
+#[tokio::test]
+async fn streams_whose_events_are_gone_are_forgotten() {
+    let Some((server, prefix)) = shared("streams that go") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    let store = store.max_event_age(Duration::from_millis(20));
+    add(&store, "open", "1").await;
+    for number in 0..63 {
+        let write = StreamWrite::new(Bytes::from_static(b"1")).ending();
+        store
+            .append("session", &format!("r{number}"), write)
+            .await
+            .unwrap();
+    }
+    sleep(Duration::from_millis(50)).await;
+    add(&store, "new", "1").await;
+    let pattern = format!("{{{prefix}:*:streams");
+    let keys: Vec<String> = server.says(&["KEYS", &pattern]).unwrap();
+    let left: usize = server.says(&["HLEN", &keys[0]]).unwrap();
+    assert_eq!(left, 2);
 }

@@ -11,7 +11,7 @@ use oxmcp::{
 use oxmcp_redis::Redis;
 use tokio::time::{Instant, sleep};
 
-use super::server::{refused, shared};
+use super::server::{key, refused, shared};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -58,6 +58,26 @@ async fn redis_sees_no_secret_of_a_session() {
     }
     let left: i64 = server.says(&["PTTL", key]).unwrap();
     assert!((1..=60_000).contains(&left), "{left}");
+}
+
+#[tokio::test]
+async fn a_damaged_record_is_no_session() {
+    let Some((server, prefix)) = shared("damaged sessions") else {
+        return;
+    };
+    let store = server.connect(&prefix).await;
+    store.create("a", record("a"), LONG, 1).await.unwrap();
+    // A process with another key may be able to open what this one cannot.
+    let stranger = server.connect(&prefix).await.keys([key(2)]);
+    assert!(refused(stranger.load("a").await).contains("the same keys"));
+    let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
+    let damage = "local sealed = redis.call('HGET', KEYS[1], 'record'); \
+                  redis.call('HSET', KEYS[1], 'record', string.sub(sealed, 1, -2))";
+    let () = server.says(&["EVAL", damage, "1", &keys[0]]).unwrap();
+    assert!(store.load("a").await.unwrap().is_none());
+    assert!(stranger.load("a").await.is_err());
+    let () = server.says(&["HSET", &keys[0], "record", "?"]).unwrap();
+    assert!(store.load("a").await.unwrap().is_none());
 }
 
 #[tokio::test]

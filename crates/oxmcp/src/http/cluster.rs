@@ -6,18 +6,21 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use futures_core::future::BoxFuture;
+use tokio::time::sleep;
 
 use crate::{
     error::{Error, Result},
     server::Server,
-    session::shared_keys::SharedKeys,
+    session::{shared_keys::SharedKeys, task::spawn},
     store::{
         AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, SessionStore, any_bus,
         any_event_store, any_session_store,
     },
+    sync::Mutex,
     tasks::{TaskStore, Tasks, store::AnyTaskStore},
 };
 
@@ -41,8 +44,8 @@ pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
         self
     }
 
-    /// Publishes a setting of this node that all nodes should have in common, by its name, for a day. Returns the value that the
-    /// node that last published it has given, if that value differs.
+    /// Publishes a setting of this node that all nodes should have in common, by its name, for a minute, unless another value is
+    /// published. Returns that value. Nodes repeat this three times a minute.
     ///
     /// # Errors
     /// If the setting cannot be published.
@@ -62,7 +65,20 @@ pub(super) struct AnyCluster {
     tasks: Arc<dyn AnyTaskStore>,
     compare: Compare,
     has_compared: AtomicBool,
+    /// Whether the endpoint serves one server. One that chooses among several has no name to compare.
+    has_one_server: bool,
+    /// The name of another server that uses the cluster.
+    other_name: Mutex<Option<String>>,
 }
+
+/// A setting that all nodes should have in common, by its name.
+pub(super) type Fact = (&'static str, String);
+
+/// The name of the setting that is the name of the server.
+pub(super) const NAME: &str = "name of the server";
+
+/// The interval at which nodes publish their settings.
+const COMPARED: Duration = Duration::from_secs(20);
 
 type Compare =
     Box<dyn Fn(&'static str, String) -> BoxFuture<'static, Result<Option<String>>> + Send + Sync>;
@@ -94,6 +110,8 @@ impl AnyCluster {
                 Box::pin(async move { cluster.compare(fact, &value).await })
             }),
             has_compared: AtomicBool::new(false),
+            has_one_server: server.is_some(),
+            other_name: Mutex::default(),
         };
         (Arc::new(any), parts)
     }
@@ -114,10 +132,10 @@ impl AnyCluster {
     }
 
     /// # Errors
-    /// If the cluster has no keys.
+    /// If the cluster has no keys, or a server of another name uses it.
     pub(super) fn check(&self) -> Result<()> {
         if !self.keys.is_empty() {
-            return Ok(());
+            return self.check_name();
         }
         Err(Error::misuse(
             "the nodes of a cluster have no keys, by which one opens what another has sealed: give the store of all of them the same, \
@@ -130,24 +148,58 @@ impl AnyCluster {
         !self.has_compared.load(Ordering::Relaxed)
     }
 
-    /// Compares, once, the settings that all nodes should have in common, and logs those that differ.
-    pub(super) async fn compare(&self, facts: impl IntoIterator<Item = (&'static str, String)>) {
+    /// Compares, once, the settings that all nodes should have in common, and again as long as this node exists. Those that differ are
+    /// logged.
+    ///
+    /// # Errors
+    /// If a server of another name uses the cluster: each would serve the sessions of the other.
+    pub(super) async fn compare(self: &Arc<Self>, facts: Vec<Fact>) -> Result<()> {
         if self.has_compared.swap(true, Ordering::Relaxed) {
-            return;
+            return self.check_name();
         }
-        for (fact, value) in facts {
-            match (self.compare)(fact, value.clone()).await {
-                Ok(None) => {}
-                Ok(Some(other)) => tracing::warn!(
-                    fact,
-                    here = %value,
-                    there = %other,
-                    "this node of a cluster is set up differently than one that began before"
-                ),
-                Err(error) => {
-                    tracing::warn!(fact, %error, "this node of a cluster cannot be compared with others");
-                }
+        self.compare_once(&facts, true).await;
+        let weak = Arc::downgrade(self);
+        spawn(async move {
+            loop {
+                sleep(COMPARED).await;
+                let Some(cluster) = weak.upgrade() else {
+                    return;
+                };
+                cluster.compare_once(&facts, false).await;
             }
+        });
+        self.check_name()
+    }
+
+    async fn compare_once(&self, facts: &[Fact], is_first: bool) {
+        for (fact, here) in facts {
+            let found = (self.compare)(fact, here.clone()).await;
+            if self.has_one_server
+                && *fact == NAME
+                && let Ok(there) = &found
+            {
+                *self.other_name.lock() = there.clone();
+            }
+            match found {
+                Ok(None) => {}
+                Ok(Some(there)) if is_first => tracing::warn!(
+                    fact, %here, %there, "node is configured differently from another node of its cluster"
+                ),
+                Err(error) if is_first => {
+                    tracing::warn!(fact, %error, "could not compare this node with others of its cluster");
+                }
+                Ok(Some(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    fn check_name(&self) -> Result<()> {
+        match &*self.other_name.lock() {
+            None => Ok(()),
+            Some(name) => Err(Error::misuse(format!(
+                "the server {name:?} has the same store, prefix and keys: each server would serve the sessions of the other; give \
+                 each server a prefix of its own, and after renaming a server start it a minute after the last node has ended"
+            ))),
         }
     }
 }

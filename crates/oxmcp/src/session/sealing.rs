@@ -345,6 +345,16 @@ impl StoreKeys {
             .ok_or_else(|| Error::internal("this is too long to be sealed"))
     }
 
+    /// Whether data may have been sealed with a key that is not among these, or in a newer format. Data that does not open and is
+    /// not foreign was changed or moved: no process can open it.
+    #[must_use]
+    pub fn is_foreign(&self, sealed: &[u8]) -> bool {
+        match sealed.split_first_chunk::<HEADER>() {
+            Some(([FORMAT, k0, k1, k2, k3, ..], _)) => self.0.find([*k0, *k1, *k2, *k3]).is_none(),
+            other => other.is_some(),
+        }
+    }
+
     /// Opens data that was sealed for this place.
     ///
     /// # Errors

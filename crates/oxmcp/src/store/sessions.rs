@@ -66,10 +66,11 @@ pub trait SessionStore: Send + Sync + 'static {
         max_each: usize,
     ) -> impl Future<Output = Result<Creation>> + Send;
 
-    /// Loads the record of a session, with all changes since it was created; `None` if there is none.
+    /// Loads the record of a session, with all changes since it was created; `None` if there is none, or if it is damaged, so that no
+    /// process will be able to read it.
     ///
     /// # Errors
-    /// If the store cannot be reached. The client is then told to try again later, with 503; if there is no record, it is told
+    /// If the store cannot be reached, or another process may be able to read the record. The client is then told to try again later, with 503; if there is no record, it is told
     /// that its session has ended.
     ///
     /// # Cancel safety

@@ -1,4 +1,4 @@
--- KEYS: streams of the session, events of the stream. ARGV: name, epoch of the lease or nothing, its time, whether the stream ends, most
+-- KEYS: streams of the session, events of the stream, the session. ARGV: name, epoch of the lease or nothing, its time, whether the stream ends, most
 -- events, most bytes, most streams, age of events, age of streams, channel, then the events. Returns the index of the last event, or
 -- -1 under a lost lease, -2 where it has ended, -3 where there are too many streams.
 local first = 11
@@ -15,7 +15,7 @@ if stream and stream.ended == 1 and count > 0 then
     return -2
 end
 if not stream then
-    if not has_room(tonumber(ARGV[7])) then
+    if not has_room(tonumber(ARGV[7]), tonumber(ARGV[8])) then
         return -3
     end
     stream = new()
@@ -44,7 +44,7 @@ if ARGV[4] == '1' then
 end
 stream.touched = now
 write(ARGV[1], stream)
-redis.call('PEXPIRE', KEYS[1], ARGV[9])
+keep(KEYS[3], ARGV[8], ARGV[9])
 redis.call('PEXPIRE', KEYS[2], ARGV[8])
 wake(ARGV[10], KEYS[2])
 return stream.last

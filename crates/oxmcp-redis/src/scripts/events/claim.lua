@@ -1,11 +1,11 @@
--- KEYS: streams of the session, events of the stream. ARGV: name, whether it is taken, time of the lease, most streams,
--- age of streams, channel. Returns the epoch; -3 where there are too many streams.
+-- KEYS: streams of the session, events of the stream, the session. ARGV: name, whether it is taken, time of the lease, most
+-- streams, age of events, age of streams, channel. Returns the epoch; -3 where there are too many streams.
 local stream = read(ARGV[1])
 if stream and (stream.ended == 1 or (ARGV[2] == '0' and stream.lease > now)) then
     return false
 end
 if not stream then
-    if not has_room(tonumber(ARGV[4])) then
+    if not has_room(tonumber(ARGV[4]), tonumber(ARGV[5])) then
         return -3
     end
     stream = new()
@@ -14,6 +14,6 @@ stream.epoch = stream.epoch + 1
 stream.lease = now + tonumber(ARGV[3])
 stream.touched = now
 write(ARGV[1], stream)
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
-wake(ARGV[6], KEYS[2])
+keep(KEYS[3], ARGV[5], ARGV[6])
+wake(ARGV[7], KEYS[2])
 return stream.epoch

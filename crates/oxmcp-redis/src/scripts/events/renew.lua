@@ -1,9 +1,9 @@
--- KEYS: streams of the session. ARGV: name, epoch, time of the lease, age of streams. Returns whether it is renewed.
+-- KEYS: streams of the session, the session. ARGV: name, epoch, time of the lease, age of events, age of streams. Returns whether it is renewed.
 local stream = read(ARGV[1])
 if not stream or stream.ended == 1 or stream.epoch ~= tonumber(ARGV[2]) then
     return 0
 end
 stream.lease = now + tonumber(ARGV[3])
 write(ARGV[1], stream)
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
+keep(KEYS[2], ARGV[4], ARGV[5])
 return 1

@@ -32,27 +32,44 @@ local function wake(channel, key)
     end
 end
 
--- Whether there is room for another stream. Where there is none, the older half of those that have ended go, so that the next ones
--- find some.
-local function has_room(most)
-    if redis.call('HLEN', KEYS[1]) < most then
+-- Keeps the state of the streams as long as their session, and at least as long as their events; for a fixed time where the session
+-- is not in this store.
+local function keep(session, age, age_alone)
+    local left = redis.call('PTTL', session)
+    local lasts = left < 0 and age_alone or math.max(left, tonumber(age))
+    redis.call('PEXPIRE', KEYS[1], lasts)
+end
+
+-- Whether there is room for another stream. Now and then, and where there is none, streams go that have ended and whose events are
+-- gone. Where that is not enough, the older half of those that have ended go, so that the next ones find some.
+local function has_room(most, age)
+    local count = redis.call('HLEN', KEYS[1])
+    if count == 0 or (count < most and count % 64 > 0) then
         return true
+    end
+    -- The key of the events of a stream ends with its name.
+    local place = string.sub(KEYS[2], 1, -#ARGV[1] - 1)
+    local function forget(name)
+        redis.call('HDEL', KEYS[1], name)
+        redis.call('DEL', place .. name)
+        count = count - 1
     end
     local ended = {}
     local fields = redis.call('HGETALL', KEYS[1])
     for at = 1, #fields, 2 do
-        local touched = string.match(fields[at + 1], '^%d+ 1 %d+ %d+ (%d+)')
-        if touched then
-            ended[#ended + 1] = {name = fields[at], touched = tonumber(touched)}
+        local touched = tonumber(string.match(fields[at + 1], '^%d+ 1 %d+ %d+ (%d+)'))
+        if touched and touched + age < now then
+            forget(fields[at])
+        elseif touched then
+            ended[#ended + 1] = {name = fields[at], touched = touched}
         end
     end
+    if count < most then
+        return true
+    end
     table.sort(ended, function(a, b) return a.touched < b.touched end)
-    -- The key of the events of a stream ends with its name.
-    local place = string.sub(KEYS[2], 1, -#ARGV[1] - 1)
     for at = 1, math.ceil(#ended / 2) do
-        redis.call('HDEL', KEYS[1], ended[at].name)
-        redis.call('DEL', place .. ended[at].name)
+        forget(ended[at].name)
     end
     return #ended > 0
 end
-

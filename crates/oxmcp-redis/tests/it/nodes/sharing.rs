@@ -159,7 +159,7 @@ async fn what_nodes_tell_is_compared() {
         .compare("name", "x")
         .await
         .unwrap();
-    assert_eq!(told.as_deref(), Some("office"));
+    assert_eq!(told.as_deref(), Some("shop"), "the first counts");
 }
 
 #[tokio::test]
@@ -243,16 +243,21 @@ async fn nodes_that_differ_are_told_by_the_log() {
         let endpoint = StreamableHttp::from(Server::new(name, "1.0.0"))
             .protect(ProtectedResource::new(url).issuer(issuer))
             .cluster(server.connect(&prefix).await);
-        endpoint.serve("127.0.0.1:0").await.unwrap().close().await;
+        endpoint.serve("127.0.0.1:0").await
     };
-    serve("shop", "https://mcp.example.com/a").await;
-    serve("shop", "https://mcp.example.com/a").await;
+    let _one = serve("shop", "https://mcp.example.com/a").await.unwrap();
+    let _same = serve("shop", "https://mcp.example.com/a").await.unwrap();
     assert_eq!(told(), Vec::<String>::new());
-    serve("office", "https://mcp.example.com/b").await;
-    let told = told();
-    assert_eq!(told.len(), 2, "{told:?}");
-    for word in ["name of the server", "here=office", "there=shop"] {
-        assert!(told[0].contains(word), "{told:?}");
+    let _other = serve("shop", "https://mcp.example.com/b").await.unwrap();
+    let warned = told();
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert!(warned[0].contains("URL and audiences"), "{warned:?}");
+    // Each would serve the sessions of the other.
+    for _ in 0..2 {
+        let error = refused(serve("office", "https://mcp.example.com/a").await);
+        assert!(
+            error.contains("\"shop\"") && error.contains("prefix"),
+            "{error}"
+        );
     }
-    assert!(told[1].contains("URL and audiences"), "{told:?}");
 }

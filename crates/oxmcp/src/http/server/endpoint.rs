@@ -21,7 +21,7 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::{
-        cluster::{AnyCluster, Cluster},
+        cluster::{AnyCluster, Cluster, Fact, NAME},
         server::{
             response::{self, Refused},
             serve::{
@@ -263,9 +263,9 @@ impl StreamableHttp {
     ///
     /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its
     /// tasks, if they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys if they would be
-    /// [random](crate::auth::dpop::NonceKeys::random) otherwise. The log warns if the server has another name on another node, or
-    /// is [protected](Self::protect) there under another URL or for other audiences. All nodes also need the same tools and limits,
-    /// which are not compared.
+    /// [random](crate::auth::dpop::NonceKeys::random) otherwise. A server of another name cannot use the same prefix and keys:
+    /// [`serve`](Self::serve) fails, and requests to a mounted endpoint are answered with 500. The log warns if the server is [protected](Self::protect) on
+    /// another node under another URL or for other audiences. All nodes also need the same tools and limits, which are not compared.
     ///
     /// Without keys the endpoint serves nothing, and the error of [`serve`](Self::serve) says how to make one.
     #[must_use]
@@ -502,7 +502,7 @@ impl StreamableHttp {
             .map_or(Ok(()), Server::check)?;
         if let Some(cluster) = &self.settings.cluster {
             cluster.check()?;
-            cluster.compare(self.settings.facts(None)).await;
+            cluster.compare(self.settings.facts(None)).await?;
         }
         let listener = listen(address).await?;
         if let Some(server) = &self.settings.server {
@@ -669,6 +669,7 @@ impl StreamableHttp {
             cluster.check().map_err(|error| misconfigured(&error))?;
             if cluster.must_compare() {
                 let (cluster, facts) = (Arc::clone(cluster), self.settings.facts(Some(&server)));
+                // Requests are refused once the comparison has failed.
                 drop(spawn(async move { cluster.compare(facts).await }));
             }
         }
@@ -687,10 +688,10 @@ impl Settings {
     }
 
     /// The settings that all nodes should have in common. `chosen` is the chosen server if the endpoint has several.
-    fn facts(&self, chosen: Option<&Server>) -> Vec<(&'static str, String)> {
+    fn facts(&self, chosen: Option<&Server>) -> Vec<Fact> {
         let mut facts = Vec::new();
         if let Some(server) = self.server.as_ref().or(chosen) {
-            facts.push(("name of the server", server.features().info.name.clone()));
+            facts.push((NAME, server.features().info.name.clone()));
         }
         #[cfg(feature = "auth")]
         if let Some(resource) = self.protection.as_ref().and_then(Protection::resource) {
