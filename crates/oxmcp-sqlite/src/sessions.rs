@@ -20,9 +20,11 @@ fn encode(record: &SessionRecord, max: usize) -> Result<String, Failure> {
     Ok(json)
 }
 
-fn unreadable(error: serde_json::Error) -> Error {
-    Error::internal("could not read a session: a newer release may have written it")
-        .with_source(error)
+fn decode(json: &str) -> Result<SessionRecord> {
+    serde_json::from_str(json).map_err(|error| {
+        Error::internal("a session cannot be read: a newer release may have written it")
+            .with_source(error)
+    })
 }
 
 /// The record of a session, as JSON, and its version.
@@ -103,17 +105,8 @@ impl SessionStore for Sqlite {
             .database
             .run(move |db| Ok(find(db, &key, now)?))
             .await?;
-        let Some((json, version)) = found else {
-            return Ok(None);
-        };
-        match serde_json::from_str(&json) {
-            Ok(record) => Ok(Some(StoredSession::new(record, version))),
-            Err(error) if error.is_syntax() || error.is_eof() => {
-                tracing::warn!(%error, "ignoring a damaged session record");
-                Ok(None)
-            }
-            Err(error) => Err(unreadable(error)),
-        }
+        let stored = found.map(|(json, version)| Ok(StoredSession::new(decode(&json)?, version)));
+        stored.transpose()
     }
 
     async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
@@ -123,7 +116,7 @@ impl SessionStore for Sqlite {
                 let Some((json, version)) = find(db, &key, now)? else {
                     return Ok(None);
                 };
-                let mut record: SessionRecord = serde_json::from_str(&json).map_err(unreadable)?;
+                let mut record = decode(&json)?;
                 record.apply(setting);
                 let json = encode(&record, bounds.record_bytes)?;
                 db.prepare_cached(

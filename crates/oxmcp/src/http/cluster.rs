@@ -181,14 +181,13 @@ impl AnyCluster {
                 *self.other_name.lock() = there.clone();
             }
             match found {
-                Ok(None) => {}
                 Ok(Some(there)) if is_first => tracing::warn!(
                     fact, %here, %there, "node is configured differently from another node of its cluster"
                 ),
                 Err(error) if is_first => {
                     tracing::warn!(fact, %error, "could not compare this node with others of its cluster");
                 }
-                Ok(Some(_)) | Err(_) => {}
+                Ok(_) | Err(_) => {}
             }
         }
     }

@@ -10,7 +10,10 @@ use oxmcp_protocol::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
@@ -35,6 +38,9 @@ use crate::{
 
 /// The time for which a message waits for the store and the bus: as long as a question waits for its answer by default.
 const WAITS: Duration = Duration::from_secs(10 * 60);
+
+/// The time in which nodes find a store that is available again, and repeat their questions in it.
+const REAPPEARS: Duration = Duration::from_secs(30);
 
 /// A message that may be for another node.
 enum Stray {
@@ -150,6 +156,13 @@ fn decode<T: Payload + DeserializeOwned>(
     T::from_json(notification.params?.raw.get()).ok()
 }
 
+/// The outcome of relaying a message.
+enum Relayed {
+    Delivered,
+    /// Other nodes were told of an answer, but the store does not know its question.
+    Told,
+}
+
 /// A message that waits, with its places in the counts.
 struct Waiting {
     endpoint: StreamableHttp,
@@ -162,8 +175,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// # Errors
-    /// The message, if too many wait.
+    /// `None` if too many messages wait.
     fn new(
         endpoint: StreamableHttp,
         session: SessionGuard,
@@ -189,20 +201,34 @@ impl Waiting {
         })
     }
 
-    /// Relays the message once the store and the bus work.
+    /// Relays the message once the store and the bus work, or until the endpoint has closed.
     async fn deliver(self) {
-        let given_up = after(Instant::now(), WAITS);
-        loop {
-            sleep(RETRY).await;
-            let Self { session, text, .. } = &self;
-            match self.endpoint.relay(session, &self.stray, text).await {
-                Ok(()) => return,
-                Err(error) if Instant::now() >= given_up => {
-                    tracing::warn!(%error, "dropping a client message for another node");
-                    return;
-                }
-                Err(_) => {}
+        let Self {
+            endpoint,
+            session,
+            stray,
+            text,
+            ..
+        } = &self;
+        let mut given_up = after(Instant::now(), WAITS);
+        let mut is_known = true;
+        while Instant::now() < given_up && !endpoint.state.drained.is_set() {
+            select! {
+                () = sleep(RETRY) => {}
+                () = endpoint.state.drained.wait() => {}
             }
+            match endpoint.relay(session, stray, text).await {
+                Ok(Relayed::Delivered) => return,
+                // The node that has asked may not have found the store again, and may not hear the bus.
+                Ok(Relayed::Told) if is_known => {
+                    is_known = false;
+                    given_up = given_up.min(after(Instant::now(), REAPPEARS));
+                }
+                Ok(Relayed::Told) | Err(_) => {}
+            }
+        }
+        if is_known {
+            tracing::warn!("dropping a client message for another node");
         }
     }
 }
@@ -218,12 +244,15 @@ impl StreamableHttp {
     /// Relays a message. If the store or the bus fails, the message waits here for them: a client posts an answer once, and the
     /// question would wait for it in vain. Returns false if too many wait.
     async fn deliver(&self, session: SessionGuard, stray: Stray, text: String) -> bool {
-        let Err(error) = self.relay(&session, &stray, &text).await else {
+        let relayed = self.relay(&session, &stray, &text).await;
+        if matches!(relayed, Ok(Relayed::Delivered)) {
             return true;
-        };
+        }
         let waiting = Waiting::new(self.clone(), session, stray, text);
-        let is_kept = waiting.is_some();
-        tracing::warn!(%error, is_kept, "could not pass a client message on to another node");
+        let is_kept = waiting.is_some() || relayed.is_ok();
+        if let Err(error) = relayed {
+            tracing::warn!(%error, is_kept, "could not pass a client message on to another node");
+        }
         if let Some(waiting) = waiting {
             spawn(waiting.deliver());
         }
@@ -234,7 +263,7 @@ impl StreamableHttp {
     ///
     /// # Errors
     /// If it is unknown whether the node gets it.
-    async fn relay(&self, session: &Session, stray: &Stray, text: &str) -> Result<()> {
+    async fn relay(&self, session: &Session, stray: &Stray, text: &str) -> Result<Relayed> {
         if let (Stray::Answer(id), Some(store)) = (stray, &self.settings.events) {
             let place = questions::place(store, session.id(), *id);
             match place.after(0, 0).await? {
@@ -244,14 +273,18 @@ impl StreamableHttp {
                     // A refusal means that the question was answered meanwhile.
                     return match left {
                         Err(error) if !error.is_refusal() => Err(error),
-                        _ => Ok(()),
+                        _ => Ok(Relayed::Delivered),
                     };
                 }
-                Replay::Events { .. } => return Ok(()),
+                Replay::Events { .. } => return Ok(Relayed::Delivered),
                 // Perhaps the store had no room for the question, or was away when it was asked.
-                Replay::Lost => {}
+                Replay::Lost => {
+                    self.tell_message(session, text).await?;
+                    return Ok(Relayed::Told);
+                }
             }
         }
-        self.tell_message(session, text).await
+        self.tell_message(session, text).await?;
+        Ok(Relayed::Delivered)
     }
 }
