@@ -14,6 +14,26 @@ export async function startNginx(program, port, target) {
       }`);
 }
 
+/** The same in front of several nodes, as `docs/deployment.md` configures it. */
+export async function startNginxForNodes(program, port, targets) {
+  return start(program, `
+      upstream mcp {
+        ${targets.map((target) => `server 127.0.0.1:${target} max_fails=0;`).join('\n        ')}
+        keepalive 32;
+      }
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass http://mcp;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_set_header Host $host;
+          proxy_buffering off;
+          proxy_read_timeout 1h;
+        }
+      }`);
+}
+
 /**
  * The same with TLS, for HTTP/2 and for HTTP/1.1. It passes on what comes as it comes, takes few requests at once, and closes
  * connections of which it has had enough.

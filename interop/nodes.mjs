@@ -1,4 +1,5 @@
-// Two nodes of a server that share a Redis, and what can happen to either: for `over-http.mjs`.
+// Several nodes of a server that share a Redis, and events that happen to them: for `over-http.mjs`.
+import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How long a node is away that is killed, and a Redis that is. */
 const AWAY = 300;
+/** How long Redis is stopped, and for how long it is full. */
+const STOPPED = 10_000;
+const FULL = 3_000;
 
 /** Where the Redis is: an address of ours, from which all is sent on to the server that is the primary. */
 class Redis {
@@ -69,6 +73,13 @@ class Redis {
 
   goOn() {
     this.#servers[0].process.kill('SIGCONT');
+  }
+
+  async fill() {
+    const [{ port }] = this.#servers;
+    await say(port, 'CONFIG SET maxmemory 1');
+    await sleep(FULL);
+    await say(port, 'CONFIG SET maxmemory 0');
   }
 
   /** Ends all subscriptions. */
@@ -154,5 +165,18 @@ export class Nodes {
     'go-on': () => this.#redis.goOn(),
     unsubscribe: () => this.#redis.unsubscribe(),
     'fail-over': () => this.#redis.failOver(),
+    roll: async () => {
+      for (const node of this.#nodes) {
+        node.process.kill('SIGTERM');
+        assert.equal(await node.process.ended, 0, 'a node ends by itself');
+        await this.#run(node);
+      }
+    },
+    stop: async () => {
+      this.#redis.hang();
+      await sleep(STOPPED);
+      this.#redis.goOn();
+    },
+    fill: () => this.#redis.fill(),
   };
 }

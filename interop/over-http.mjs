@@ -7,7 +7,9 @@
 // input ends; any other is killed. With `--nginx PROGRAM` that program stands between the recorder and the server.
 //
 // With `--nodes REDIS` there are two of the server, which share a Redis, for whose address `{redis}` stands in the words of SERVER. Each
-// request goes to the next one, and a client that posts to `/control/EVENT` makes something happen to them; see `nodes.mjs`.
+// request goes to the next one, and a client that posts to `/control/EVENT` makes something happen to them; see `nodes.mjs`. With
+// `--nginx` as well there are three, and nginx sends the requests to them. Their variable ORDERS names a file, which `/control/orders`
+// returns.
 //
 // With `--tls HOW` the client must use TLS, with a certificate of an authority that nobody knows: it is run once so, and must
 // fail, and then with the variables that name it. HOW is `https`, `http2`, or the nginx that stands before the
@@ -16,7 +18,7 @@
 // With `--issuer TOKENS` there is an authorization server that issues tokens for the server; see `authorization/issuer.mjs`. Then
 // `{issuer}` and `{url}` stand for both in the words of either, `{tokens}` for TOKENS in those of SERVER, and the variable BROWSER names a program that logs in.
 import { spawn } from 'node:child_process';
-import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
@@ -24,7 +26,7 @@ import net from 'node:net';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { startNginx, startNginxWithTls } from './nginx.mjs';
+import { startNginx, startNginxForNodes, startNginxWithTls } from './nginx.mjs';
 import { Nodes } from './nodes.mjs';
 import { startProxy } from './proxy.mjs';
 import { Events } from './sse.mjs';
@@ -56,15 +58,16 @@ const recordMessage = (mark, text) => /^\s*[[{][^]*"jsonrpc"/.test(text) && reco
 
 /** Passes each request on to the port, or to the next of the nodes, and each answer back, as they come. */
 function recorder(port, certificates) {
-  // A request on a connection that was kept would not tell whether a node that was killed has begun it.
-  const agent = new http.Agent({ keepAlive: !nodes });
   return serverFor(certificates, async (request, response) => {
     const body = Buffer.concat(await request.toArray().catch(() => []));
     const event = nodes?.events[/^\/control\/(.*)/.exec(request.url)?.[1]];
     if (event) {
+      record('#', `begins: ${request.url}`);
       await event();
+      record('#', `is over: ${request.url}`);
       return response.end();
     }
+    if (request.url === '/control/orders') return response.end(readFileSync(orders));
     recordMessage('>', body.toString());
     const forward = ([port, ...others]) => {
       const { method, url } = request;
@@ -77,7 +80,7 @@ function recorder(port, certificates) {
         if (onward.reusedSocket && error.code === 'ECONNRESET' && !response.headersSent) return forward([port]);
         if (error.code === 'ECONNREFUSED' && others.length > 0) return forward(others);
         record('#', `${method} ${url} failed: ${error.message}`);
-        if (nodes && !response.headersSent) response.writeHead(502).end();
+        if (nodes && !options.nginx && !response.headersSent) response.writeHead(502).end();
         else response.destroy();
       });
       response.on('close', () => {
@@ -86,7 +89,7 @@ function recorder(port, certificates) {
       });
       onward.end(body);
     };
-    forward(nodes?.ports(body) ?? [port]);
+    forward(nodes && !options.nginx ? nodes.ports(body) : [port]);
   });
 }
 
@@ -149,7 +152,7 @@ const started = [];
 
 function start(command, stdio, variables = {}) {
   // What some of them want to keep is of no use to anybody's real home.
-  const env = { ...process.env, PORT: port, HOME: join(dirname(resolve(transcript)), 'home'), ...variables };
+  const env = { ...process.env, PORT: port, ORDERS: orders, HOME: join(dirname(resolve(transcript)), 'home'), ...variables };
   const child = spawn(command[0], command.slice(1), { stdio, env });
   child.ended = new Promise((resolve) => {
     child.on('error', (error) => {
@@ -214,17 +217,23 @@ const port = await freePort();
 const target = options.nginx ? await freePort() : port;
 const certificates = options.tls && makeCertificates();
 const nodes = options.nodes && new Nodes(options.nodes, start, { listening, freePort, listen });
+// A request on a connection that was kept would not tell whether a node that was killed has begun it.
+const agent = new http.Agent({ keepAlive: !nodes });
+const orders = resolve(`${transcript}.orders`);
 let door = await listen(recorder(target, certificates));
 const resource = `http://127.0.0.1:${door}${path}`;
 const [issuer, variables] = options.issuer ? await startAuthorization(resource) : [undefined, {}];
 const commandOf = (port, redis) => server.map((word) => word
   .replace('{port}', port).replace('{redis}', `redis://127.0.0.1:${redis}`)
   .replace('{url}', resource).replace('{issuer}', issuer).replace('{tokens}', options.issuer));
-await nodes?.begin([port, await freePort()], commandOf);
+const ports = [port, await freePort(), ...(options.nginx ? [await freePort()] : [])];
+writeFileSync(orders, '');
+await nodes?.begin(ports, commandOf);
 const serving = nodes ? undefined : start(commandOf(port), ['pipe', process.stderr, process.stderr], variables);
 if (serving) await listening(port, serving);
 if (options.nginx) {
-  await listening(target, start(await startNginx(options.nginx, target, port), ['ignore', process.stderr, process.stderr]));
+  const nginx = nodes ? startNginxForNodes(options.nginx, target, ports) : startNginx(options.nginx, target, port);
+  await listening(target, start(await nginx, ['ignore', process.stderr, process.stderr]));
 }
 const isOfNode = ['https', 'http2', undefined].includes(options.tls);
 if (!isOfNode) {
@@ -246,6 +255,8 @@ if (options.tls) {
 }
 const status = await start(asking, 'inherit', variables).ended;
 if (options.clean) {
+  // A server that closes keeps idle connections.
+  agent.destroy();
   serving.stdin.end();
   const ended = await Promise.race([serving.ended, sleep(PATIENCE)]);
   if (ended !== undefined) record('exit', String(ended));

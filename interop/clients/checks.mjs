@@ -4,12 +4,14 @@
 // `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
 // itself over to `main`. Over the command `login` it has a `login` as well; see `login.mjs`.
 // Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
-// commands that say how to reach a server that runs; with `nodes URL` there are two, to which something happens; see `nodes.mjs`. `strict` is for our server; `lenient` is for the foreign twins in
+// commands that say how to reach a server that runs; with `nodes URL` and `rolling URL` there are several, to which something
+// happens; see `nodes.mjs` and `rolling.mjs`. `strict` is for our server; `lenient` is for the foreign twins in
 // `../servers`, which differ where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
 import { Person, featureChecks, text } from './features.mjs';
 import { checkNodes } from './nodes.mjs';
+import { checkRolling } from './rolling.mjs';
 
 const FORGOTTEN = 1_000_000;
 
@@ -134,7 +136,7 @@ async function check(peer, strict, person) {
 }
 
 /** Whether the command says to reach a server that runs, by its URL. */
-export const overHttp = (command) => ['http', 'login', 'nodes', 'sse'].includes(command);
+export const overHttp = (command) => ['http', 'login', 'nodes', 'rolling', 'sse'].includes(command);
 
 /** The sum is a number: bare for the modern revision, in an object for the legacy ones that have structured content. */
 function structured(revision, sum, strict) {
@@ -152,7 +154,8 @@ export async function main(connect) {
   const [mode, strictness, command, ...args] = process.argv.slice(2);
   const person = new Person();
   const peer = await connect(mode, command, args, person);
-  const held = command === 'nodes' ? await checkNodes(peer, args[0]) : await check(peer, strictness === 'strict', person);
+  const kinds = { nodes: () => checkNodes(peer, args[0]), rolling: () => checkRolling(peer, person, args[0]) };
+  const held = await (kinds[command] ?? (() => check(peer, strictness === 'strict', person)))();
   await peer.close();
   console.log(JSON.stringify({ revision: peer.revision, checks: held }));
 }

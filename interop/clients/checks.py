@@ -2,7 +2,8 @@
 
 The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and hands itself over to `main`.
 Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
-commands that say how to reach a server that runs; with `nodes URL` there are two, to which something happens; see `nodes.py`. `strict` is for our server; `lenient` is for the foreign twins in
+commands that say how to reach a server that runs; with `nodes URL` and `rolling URL` there are several, to which something happens;
+see `nodes.py` and `rolling.py`. `strict` is for our server; `lenient` is for the foreign twins in
 `../servers`, which differ where the specification leaves a choice.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 from features import Features, Person, Refused, text
 from login import Login
 from nodes import check_nodes
+from rolling import check_rolling
 
 FORGOTTEN = 1_000_000
 
@@ -174,7 +176,13 @@ class Checks(Features):
 async def check(peer: Peer, strict: bool, person: Person) -> None:
     """Run the checks in order; the first that fails ends the script. Print one line of JSON."""
     _mode, _strict, command, args = arguments()
-    held = await check_nodes(peer, args[0]) if command == "nodes" else await check_features(peer, strict, person)
+    match command:
+        case "nodes":
+            held = await check_nodes(peer, args[0])
+        case "rolling":
+            held = await check_rolling(peer, person, args[0])
+        case _:
+            held = await check_features(peer, strict, person)
     print(json.dumps({"revision": peer.revision, "checks": held}, separators=(",", ":")))
 
 

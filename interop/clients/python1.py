@@ -80,7 +80,7 @@ def transport(command: str, args: list[str], login: Login | None) -> Any:
     match command:
         case "login":
             return streamable_http_client(args[0], http_client=create_mcp_http_client(auth=login.provider))
-        case "http" | "nodes":
+        case "http" | "nodes" | "rolling":
             return streamable_http_client(args[0])
         case "sse":
             return sse_client(args[0])

@@ -103,7 +103,7 @@ def transport(command: str, args: list[str], login: Login | None) -> Any:
     match command:
         case "login":
             return streamable_http_client(args[0], http_client=create_mcp_http_client(auth=login.provider))
-        case "http" | "nodes":
+        case "http" | "nodes" | "rolling":
             return args[0]
         case "sse":
             return sse_client(args[0])
@@ -145,7 +145,7 @@ async def main() -> None:
         logging_callback=log,
         message_handler=message,
     ) as client:
-        if strict and command != "nodes":
+        if strict and command not in ("nodes", "rolling"):
             await check_trace(client)
         peer = Python2(client, heard, updates)
         peer.login = login

@@ -3,7 +3,7 @@ import { main, overHttp } from './checks.mjs';
 import { roots, sample } from './features.mjs';
 import { Login } from './login.mjs';
 
-const MODULES = { http: 'streamableHttp', login: 'streamableHttp', nodes: 'streamableHttp', sse: 'sse' };
+const MODULES = { http: 'streamableHttp', login: 'streamableHttp', nodes: 'streamableHttp', rolling: 'streamableHttp', sse: 'sse' };
 
 async function transportClass(name, command) {
   const module = await import(`${name}/client/${MODULES[command] ?? 'stdio'}.js`);

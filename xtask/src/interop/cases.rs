@@ -1,7 +1,8 @@
 //! The interop cases, one a line. To add one, add a line.
 
 use Over::{
-    Http, Http2, Https, Login, Nginx, NginxTls, Nodes, Proxy, Remote, RemoteLogin, Sse, Tunnel,
+    Http, Http2, Https, Login, Nginx, NginxTls, Nodes, Proxy, Remote, RemoteLogin, Rolling, Sse,
+    Tunnel,
 };
 use Runtime::{FastMcp, Node, Ours, Python1, Python2};
 
@@ -32,6 +33,9 @@ pub(crate) enum Over {
     /// Over HTTP, with two nodes of the server, which share a Redis. The client makes events happen to the nodes; see
     /// `interop/nodes.mjs`.
     Nodes,
+    /// Over HTTP, with three nodes of the server behind nginx, which share a Redis. All nodes are restarted one after the other, and
+    /// Redis fails; see `interop/clients/rolling.mjs`.
+    Rolling,
     /// Over HTTP/1.1 with TLS, with Node in front of the server.
     Https,
     /// Over HTTP/2 with TLS, with Node in front of the server.
@@ -53,11 +57,11 @@ const ADVICE: &str = "SSL_CERT_FILE";
 
 impl Over {
     pub(crate) fn needs_nginx(self) -> bool {
-        matches!(self, Nginx | NginxTls)
+        matches!(self, Nginx | NginxTls | Rolling)
     }
 
     pub(crate) fn needs_redis(self) -> bool {
-        self == Nodes
+        matches!(self, Nodes | Rolling)
     }
 
     /// The texts in the transcript by which the connection is recognized if the client is ours.
@@ -161,6 +165,7 @@ const PY1: &str = "clients/python1.py";
 const PY2: &str = "clients/python2.py";
 const INSPECTOR: &str = "clients/inspector.mjs";
 const TASKS: &str = "clients/tasks.mjs";
+const FASTMCP: &str = "clients/fastmcp4.py";
 
 #[rustfmt::skip]
 pub(crate) const CLIENTS: &[Client] = &[
@@ -204,6 +209,12 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("nodes-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Nodes).that_kills().without_twin(),
     client("nodes-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").over(Nodes).that_kills().without_twin(),
     client("nodes-python-2-client", "2026-07-28", Python2, PY2, "auto").over(Nodes).that_kills().without_twin(),
+    client("rolling-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Rolling).that_kills().without_twin(),
+    client("rolling-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Rolling).that_kills().without_twin(),
+    client("rolling-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Rolling).that_kills().without_twin(),
+    client("rolling-python-2-client", "2026-07-28", Python2, PY2, "auto").over(Rolling).that_kills().without_twin(),
+    client("rolling-fastmcp-client-legacy", "2025-11-25", FastMcp, FASTMCP, "legacy").over(Rolling).that_kills().without_twin(),
+    client("rolling-fastmcp-client", "2026-07-28", FastMcp, FASTMCP, "auto").over(Rolling).that_kills().without_twin(),
     client("login-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Login("opaque")),
     client("login-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").over(Login("opaque")),
     client("login-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Login("opaque")),

@@ -141,6 +141,10 @@ impl Meeting {
             Over::Nginx => command.arg("--nginx").args(&parties.nginx),
             Over::NginxTls => command.arg("--tls").args(&parties.nginx),
             Over::Nodes => command.arg("--nodes").args(&parties.redis),
+            Over::Rolling => {
+                command.arg("--nginx").args(&parties.nginx);
+                command.arg("--nodes").args(&parties.redis)
+            }
             Over::Https => command.args(["--tls", "https"]),
             Over::Http2 => command.args(["--tls", "http2"]),
             Over::Proxy => command.arg("--proxy"),
@@ -172,6 +176,7 @@ fn address(over: Over, parties: &Parties) -> Vec<OsString> {
         Over::Sse => vec!["sse".into(), "{url}".into()],
         Over::Login(_) => vec!["login".into(), "{url}".into()],
         Over::Nodes => vec!["nodes".into(), "{url}".into()],
+        Over::Rolling => vec!["rolling".into(), "{url}".into()],
         Over::Remote | Over::RemoteLogin => vec![
             parties.tools.node.clone().into(),
             root().join(REMOTE).into(),

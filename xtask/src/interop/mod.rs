@@ -35,7 +35,7 @@ pub(crate) fn run(word: &str) -> Outcome {
         let server = match client.over {
             Over::Stdio => vec![server],
             Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],
-            Over::Nodes => {
+            Over::Nodes | Over::Rolling => {
                 let words = ["nodes", "127.0.0.1:{port}", "{redis}"].map(OsString::from);
                 iter::once(server).chain(words).collect()
             }

@@ -4,22 +4,27 @@
 //! the URL; see `protection.rs`.
 
 mod features;
+mod orders;
 mod protection;
 mod tasks;
 
 use std::{env, io, sync::Arc, thread, time::Duration};
 
 use oxmcp::{
-    JsonSchema, RequestContext, Server, StateKey, Tool, ToolError,
+    JsonSchema, Limits, RequestContext, Server, StateKey, Tool, ToolError,
     http::{LegacySse, Serving, StreamableHttp},
     stdio,
 };
 use oxmcp_redis::Redis;
 use serde::Deserialize;
 use tokio::{
+    select,
     sync::{Notify, oneshot},
     time::sleep,
 };
+
+/// The drain of a node: idle connections of a proxy last as long, and calls of the tests are much shorter.
+const DRAIN: Duration = Duration::from_secs(4);
 
 /// The key with which all nodes seal state.
 const KEY: [u8; StateKey::LENGTH] = [7; StateKey::LENGTH];
@@ -118,7 +123,8 @@ async fn main() -> oxmcp::Result<()> {
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
         ["nodes", address, redis] => {
             let store = Redis::connect(redis).await?.keys([StateKey::new(KEY)]);
-            StreamableHttp::from(server)
+            StreamableHttp::from(orders::offer(server)?)
+                .limits(Limits::default().drain(DRAIN))
                 .cluster(store)
                 .serve(address)
                 .await?
@@ -159,13 +165,31 @@ fn waiting(server: Server) -> oxmcp::Result<Server> {
     Ok(server)
 }
 
-/// Serves until standard input ends.
+/// Serves until standard input ends, or SIGTERM comes.
 async fn until_the_end(serving: Serving) {
     let (end, ended) = oneshot::channel();
     thread::spawn(move || {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         end.send(())
     });
-    let _ = ended.await;
+    select! {
+        _ = ended => {}
+        () = terminated() => {}
+    }
     serving.close().await;
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    match signal(SignalKind::terminate()) {
+        Ok(mut term) => drop(term.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
 }

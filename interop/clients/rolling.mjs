@@ -1,0 +1,42 @@
+// The checks of TypeScript clients whose server is three nodes behind nginx: whatever happens, each call is done once, and is answered.
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { text } from './features.mjs';
+
+/** How many calls are under way at once. */
+const AT_ONCE = 4;
+/** After so many calls, one after the other, each node knows the session. */
+const KNOWN = 6;
+/** The pause before a call, in ms. */
+const PAUSE = 20;
+const EVENTS = ['roll', 'stop', 'fill', 'restart'];
+
+/** Returns what happened. */
+export async function checkRolling(peer, person, url) {
+  person.elicit = () => ({ action: 'accept', content: { sure: true } });
+  let number = 0;
+  const order = async () => {
+    const mine = number++;
+    await sleep(PAUSE);
+    const done = await peer.call('order', { number: mine, asks: mine % 2 === 1 });
+    assert.equal(text(done), `ordered ${mine}`, JSON.stringify(done));
+  };
+  for (const event of EVENTS) {
+    for (let known = 0; known < KNOWN; known += 1) await order();
+    let isOver = false;
+    const happens = async () => {
+      const { status } = await fetch(new URL(`/control/${event}`, url), { method: 'POST' });
+      assert.equal(status, 200, event);
+      isOver = true;
+    };
+    const ordering = Array.from({ length: AT_ONCE }, async () => {
+      while (!isOver) await order();
+    });
+    await Promise.all([happens(), ...ordering]);
+  }
+  const orders = await (await fetch(new URL('/control/orders', url))).text();
+  const made = orders.trim().split('\n').map(Number).sort((a, b) => a - b);
+  assert.deepEqual(made, Array.from({ length: number }, (_, order) => order));
+  return [...EVENTS, `${number} orders`];
+}
