@@ -9,7 +9,7 @@ use serde::de::{
 };
 
 use super::{
-    BASE64, ENTRY, Leniency, TAGGED,
+    BASE64, ENTRY, Leniency, SCHEMA, TAGGED,
     access::{Items, Members},
     error::Error,
     reading::{Attempts, State},
@@ -178,11 +178,15 @@ impl<'s, 'de> Lenient<'s, 'de> {
         }
     }
 
+    fn is_empty_array(self) -> bool {
+        self.first() == Some(b'[') && self.text.items().next().is_none()
+    }
+
     /// The members of the value, if it can be meant as an object.
     fn object(self, supplied: &'static [&'static str]) -> Option<Members<'s, 'de>> {
         let text = match self.first() {
             Some(b'{') => self.text,
-            Some(b'[') if self.text.items().next().is_none() => {
+            _ if self.is_empty_array() => {
                 self.state.tolerate(Leniency::EmptyArray);
                 Text::EMPTY
             }
@@ -331,6 +335,11 @@ impl<'de> Deserializer<'de> for Lenient<'_, 'de> {
                     self.state.tolerate(Leniency::Base64);
                 }
                 visitor.visit_newtype_struct(CowStrDeserializer::<Error>::new(standard.into()))
+            }
+            SCHEMA if self.is_empty_array() => {
+                self.state.tolerate(Leniency::EmptyArray);
+                let any = Text::checked(r#"{"type":"object"}"#);
+                visitor.visit_newtype_struct(Self::new(self.state, any))
             }
             _ => visitor.visit_newtype_struct(self),
         }

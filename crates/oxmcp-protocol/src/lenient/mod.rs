@@ -13,16 +13,20 @@ mod leniency;
 mod list;
 mod reading;
 mod repair;
+mod schema;
 
 pub use envelope::{mend_message, mend_params};
 pub use leniency::{Leniency, Tolerated};
 pub(crate) use list::{list, optional_list};
 pub use reading::{Reading, read};
+pub(crate) use schema::{optional_schema, schema};
 
 /// The name by which a tagged union announces itself to a [`Deserializer`](deserializer::Lenient).
 pub(crate) const TAGGED: &str = "$oxmcp::tagged";
 /// The name by which bytes in base64 announce themselves.
 pub(crate) const BASE64: &str = "$oxmcp::base64";
+/// The name by which a JSON Schema announces itself.
+const SCHEMA: &str = "$oxmcp::schema";
 /// The name by which an entry of a list announces itself.
 const ENTRY: &str = "$oxmcp::entry";
 

@@ -87,6 +87,41 @@ fn entry_costs_only_itself() {
 }
 
 #[test]
+fn schemas_are_objects() {
+    let odd = ["null", "true", "5", "\"{}\"", "[1]"];
+    for schema in odd {
+        let required = format!(r#"{{"tools":[{{"name":"a","inputSchema":{schema}}}]}}"#);
+        assert!(serde_json::from_str::<ListToolsResult>(&required).is_err());
+        let (value, tolerated) = reading::<ListToolsResult>(&required);
+        assert_eq!(value, json!({"tools": []}), "{schema}");
+        assert_eq!(tolerated, ["entry-left-out /tools/0"], "{schema}");
+    }
+    for schema in &odd[1..] {
+        let optional =
+            format!(r#"{{"tools":[{{"name":"a","inputSchema":{{}},"outputSchema":{schema}}}]}}"#);
+        assert!(serde_json::from_str::<ListToolsResult>(&optional).is_err());
+        let (value, tolerated) = reading::<ListToolsResult>(&optional);
+        let kept = json!({"tools": [{"name": "a", "inputSchema": {}}]});
+        assert_eq!(value, kept, "{schema}");
+        assert_eq!(tolerated, ["member-left-out /tools/0/outputSchema"]);
+    }
+    let (value, tolerated) = reading::<ListToolsResult>(
+        r#"{"tools":[{"name":"a","inputSchema":[],"outputSchema":[ ]}]}"#,
+    );
+    assert_eq!(
+        value,
+        json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}]})
+    );
+    assert_eq!(
+        tolerated,
+        [
+            "empty-array /tools/0/inputSchema",
+            "empty-array /tools/0/outputSchema"
+        ]
+    );
+}
+
+#[test]
 fn content_that_does_not_fit_is_kept() {
     let result = r#"{"content":["bare",{"text":"untyped"},{"type":"image","data":"AQI","mimeType":"image/png"},
         {"type":"image","data":"data:image/png;base64,AQ ID","mimeType":"image/png"},{"type":"image","data":"-_-_","mimeType":"i/p"},

@@ -29,9 +29,14 @@ pub struct Tool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments, which are an object.
+    #[serde(deserialize_with = "crate::lenient::schema")]
     pub input_schema: RawJson,
     /// The JSON Schema of its structured content (2025-06-18 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::lenient::optional_schema"
+    )]
     pub output_schema: Option<RawJson>,
     /// Hints about its behaviour (2025-03-26 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
