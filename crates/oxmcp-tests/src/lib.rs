@@ -64,3 +64,8 @@ mod tasks {}
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/testing.md")]
 mod testing {}
+
+/// The code in the guide tolerated.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/tolerated.md")]
+mod tolerated {}

@@ -11,6 +11,7 @@
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
 //! | [`many_nodes`] | several processes that share sessions, streams and tasks |
+//! | [`tolerated`] | what oxmcp accepts from peers that do not follow the specification to the letter, and strict mode |
 //! | [`migrating`] | from rmcp, and from the SDKs for Go, Python and TypeScript |
 //! | [`comparison`] | oxmcp and other SDKs |
 //! | [`for_coding_agents`] | one page of facts and patterns for coding agents |
@@ -50,3 +51,6 @@ pub mod tasks {}
 
 #[doc = include_str!("testing.md")]
 pub mod testing {}
+
+#[doc = include_str!("tolerated.md")]
+pub mod tolerated {}

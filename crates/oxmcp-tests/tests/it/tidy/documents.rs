@@ -178,6 +178,24 @@ fn guides_are_included_and_linked() {
     none(&wrong);
 }
 
+/// The guide has a row for each leniency, and for nothing else.
+#[test]
+fn tolerated_deviations_are_documented() {
+    let guide = read("crates/oxmcp/guide/tolerated.md").text;
+    let (tables, _) = guide.split_once("## What is never tolerated").unwrap();
+    let rows = tables.lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut rows: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    rows.sort_unstable();
+    let table = read("crates/oxmcp-protocol/src/lenient/leniency.rs").text;
+    let entries = table.lines().filter_map(|line| line.split_once(" = \""));
+    let mut names: Vec<_> = entries
+        .filter_map(|(_, entry)| entry.split('"').next())
+        .collect();
+    names.sort_unstable();
+    assert!(names.len() > 20, "the table of leniencies is not here");
+    assert_eq!(rows, names);
+}
+
 /// Coding agents find the guide for them as a skill, which is the same text with a header.
 #[test]
 fn the_skill_is_the_guide_for_coding_agents() {
