@@ -4,8 +4,18 @@
 //! value each type wants: it takes `null` for an absent member, `[]` for an empty object, text for a number, and leaves out members
 //! and entries that still do not fit. It returns the value and the list of what it tolerated. [`Leniency`] is the table of all that
 //! is tolerated.
+//!
+//! | | |
+//! |---|---|
+//! | `leniency.rs` | the table of leniencies, and one tolerated deviation |
+//! | `envelope.rs` | messages that are not JSON-RPC to the letter, written again |
+//! | `reading.rs` | the reading of a value, in attempts |
+//! | `state.rs` | the attempts, their repairs and their budget |
+//! | `deserializer.rs` | the deserializer that takes what peers write for what the type wants |
+//! | `list.rs`, `schema.rs` | readers of lists and JSON Schemas, for the fields of types |
+//! | `repair.rs` | repairs of texts |
+//! | `error.rs` | the error of a reading, with its place |
 
-mod access;
 mod deserializer;
 mod envelope;
 mod error;
@@ -14,6 +24,7 @@ mod list;
 mod reading;
 mod repair;
 mod schema;
+mod state;
 
 pub use envelope::{mend_message, mend_params};
 pub use leniency::{Leniency, Tolerated};
@@ -25,6 +36,8 @@ pub(crate) use schema::{optional_schema, schema};
 pub(crate) const TAGGED: &str = "$oxmcp::tagged";
 /// The name by which bytes in base64 announce themselves.
 pub(crate) const BASE64: &str = "$oxmcp::base64";
+/// The name by which a list that may be a single item announces itself.
+pub(crate) const ONE_OR_MANY: &str = "$oxmcp::one-or-many";
 /// The name by which a JSON Schema announces itself.
 const SCHEMA: &str = "$oxmcp::schema";
 /// The name by which an entry of a list announces itself.

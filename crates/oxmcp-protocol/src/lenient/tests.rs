@@ -73,7 +73,6 @@ fn entry_costs_only_itself() {
         tolerated,
         [
             "entry-left-out /tools/1",
-            "null-member /tools/2",
             "entry-left-out /tools/2",
             "entry-left-out /tools/3",
             "other-type /tools/4/annotations/destructiveHint",

@@ -220,7 +220,10 @@ pub(crate) mod one_or_many {
         },
     };
 
-    use crate::{lenient::list, types::sampling_content::SamplingContent};
+    use crate::{
+        lenient::{ONE_OR_MANY, list},
+        types::sampling_content::SamplingContent,
+    };
 
     pub(crate) fn serialize<S: Serializer>(
         content: &[SamplingContent],
@@ -244,6 +247,13 @@ pub(crate) mod one_or_many {
                 f.write_str("content, or an array of content")
             }
 
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Self::Value, D::Error> {
+                deserializer.deserialize_any(self)
+            }
+
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 SamplingContent::deserialize(MapAccessDeserializer::new(map)).map(|one| vec![one])
             }
@@ -253,7 +263,7 @@ pub(crate) mod one_or_many {
             }
         }
 
-        deserializer.deserialize_any(ContentVisitor)
+        deserializer.deserialize_newtype_struct(ONE_OR_MANY, ContentVisitor)
     }
 }
 

@@ -7,6 +7,7 @@ mod middleware;
 mod notifications;
 mod outbound;
 mod panics;
+mod tolerance;
 mod trace;
 
 use std::time::Duration;

@@ -205,3 +205,53 @@ fn words_are_found_in_code_and_not_in_comments_and_tests() {
         ["a.rs:1: .unwrap()"]
     );
 }
+
+/// A lenient deserializer reads a list entry by entry, and an empty array as a schema, only if the field asks for it.
+#[test]
+fn lists_and_schemas_have_lenient_readers() {
+    const READERS: [(&str, &[&str]); 2] = [
+        (
+            "Vec<",
+            &["lenient::list", "lenient::optional_list", "one_or_many"],
+        ),
+        ("RawJson", &["lenient::schema", "lenient::optional_schema"]),
+    ];
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for source in library() {
+        if !source.path.starts_with("crates/oxmcp-protocol/src/types/") {
+            continue;
+        }
+        let (mut is_read, mut attributes) = (false, String::new());
+        for (number, line) in source.code() {
+            let field = line.trim().strip_prefix("pub ");
+            let field = field.and_then(|field| field.rsplit_once(": "));
+            if line.contains("#[derive(") {
+                is_read = line.contains("Deserialize");
+            } else if line == "}" {
+                is_read = false;
+            }
+            let Some((name, kind)) = field else {
+                attributes.push_str(line);
+                if line.ends_with('{') {
+                    attributes.clear();
+                }
+                continue;
+            };
+            let kind = kind.strip_prefix("Option<").unwrap_or(kind);
+            let readers = READERS.iter().find(|(it, _)| kind.starts_with(it));
+            if let (true, Some((_, readers))) = (is_read, readers) {
+                checked += 1;
+                if !readers.iter().any(|reader| attributes.contains(reader)) {
+                    wrong.push(format!(
+                        "{}:{number}: `{name}` has none of the readers {readers:?}",
+                        source.path
+                    ));
+                }
+            }
+            attributes.clear();
+        }
+    }
+    assert!(checked > 20, "only {checked} fields were found");
+    none(&wrong);
+}
