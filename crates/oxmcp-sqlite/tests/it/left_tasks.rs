@@ -1,6 +1,6 @@
 //! A task that was left to a worker, whose server is killed and started again.
 
-use std::{env, future::pending};
+use std::{env, future::pending, time::Duration};
 
 use oxmcp::{
     Client, RequestContext, Server, Tool,
@@ -14,6 +14,7 @@ use oxmcp_sqlite::Sqlite;
 
 use crate::{
     place::Place,
+    tasks::task,
     writer::{FILE, Writer},
 };
 
@@ -61,6 +62,13 @@ async fn left_task_outlives_a_kill() {
     let (own, left) = (id("own "), id("left "));
 
     let store = Sqlite::open(place.file()).await.unwrap();
+    // Orphans are handled in the order of their leases, and this one has the last.
+    let last = "A".repeat(32);
+    TaskStore::create(&store, task(&last)).await.unwrap();
+    store.claim(&last, Duration::from_millis(5)).await.unwrap();
+    while store.orphans(9).await.unwrap().len() < 3 {
+        tokio::task::yield_now().await;
+    }
     let server = server(store.clone());
     // From now on the server looks for the tasks of processes that have ended.
     let _session = testing::connect(&server).await.unwrap();
@@ -74,7 +82,9 @@ async fn left_task_outlives_a_kill() {
         }
     };
     until(&own, TaskStatus::Failed, 2).await;
-    until(&left, TaskStatus::Working, 2).await;
+    until(&last, TaskStatus::Failed, 2).await;
+    let found = TaskStore::load(&store, &left).await.unwrap().unwrap();
+    assert_eq!(found.task.status, TaskStatus::Working);
     let result = CallToolResult::text("by the worker");
     let control = server.tasks().unwrap();
     assert!(control.complete(&left, result).await.unwrap());
