@@ -17,6 +17,8 @@
 //! | `server/` | the resource server: verification of tokens, and responses to refused requests |
 //! | `url_rules` | the rules for URLs that a peer names |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod bounded_map;
 mod challenge;
 pub mod client;

@@ -11,6 +11,8 @@
 //! | `names` | duplicate names within an object |
 //! | `strings` | reading and writing strings |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod cursor;
 mod names;
 mod strings;

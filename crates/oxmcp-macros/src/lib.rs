@@ -3,6 +3,8 @@
 //! The crate has no dependencies, since every user of oxmcp waits for its build: it does not parse Rust, but only arranges
 //! tokens.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod feature;
 mod fields;
 mod function;

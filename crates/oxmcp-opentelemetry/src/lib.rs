@@ -18,6 +18,8 @@
 //! [`oxmcp::trace`] describes the spans, and the context that is sent. The spans have the level `info`: a filter in front of
 //! the layer must let the target `oxmcp` pass. If it does not, the peer continues the trace from the span around the call.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use opentelemetry::{

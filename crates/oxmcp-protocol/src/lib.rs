@@ -20,6 +20,8 @@
 //! | [`http_headers`] | headers that repeat parts of a message |
 //! | [`uri_template`], `uri` | RFC 6570 templates, expanded and matched; the rules of URIs |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod error;
 pub mod framing;
 pub mod http_headers;

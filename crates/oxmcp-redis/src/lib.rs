@@ -18,6 +18,8 @@
 //! The stores need Redis 7.0 or Valkey 7.2, or newer. Redis has the ids of tasks and the names of their owners as hashes, and
 //! everything else sealed with the keys, so that neither its commands nor its files show them. The time is that of Redis.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // The files of this crate:
 //
 // | `store` | [`Redis`], the handle, and its settings |

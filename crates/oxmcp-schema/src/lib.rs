@@ -28,6 +28,8 @@
 //! | `limits` | limits on the size of schemas |
 //! | `strings` | objects whose members are given as strings: the arguments of prompts and URI templates |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod error;
 mod explain;
 mod fast;

@@ -23,6 +23,8 @@
 //! operations that arrive at the same time become one commit. Only one process can open the file at a time; another one is refused.
 //! SQLite is compiled into this crate, and needs no library of the system.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // The files of this crate:
 //
 // | `store` | [`Sqlite`], the handle, and its bounds |
