@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask lint | lines | test | conformance | soak | bench`.
+//! The project's own commands: `cargo xtask lint | lines | test | conformance | soak | bench | release`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -10,6 +10,7 @@ mod conformance;
 mod interop;
 mod lines;
 mod lint;
+mod release;
 mod setup;
 mod step;
 mod test;
@@ -36,7 +37,8 @@ Usage: cargo xtask COMMAND
                               the official suite; only the runs that have WORD in their names; nodes are two servers that
                               share a Redis, behind nginx; of killed ones one is killed before every other run
   soak [SECONDS]              an hour of calls while nodes are killed
-  bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more";
+  bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more
+  release                     what a release still needs, and a dry run of it; publishes nothing and makes no tag";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["soak"] => test::soak("3600"),
         ["soak", seconds] => test::soak(seconds),
         ["bench", options @ ..] => bench::run(options),
+        ["release"] => release::run(),
         ["record", file, command @ ..] => return interop::record::run(file, command),
         _ => Err(USAGE.to_owned()),
     };
