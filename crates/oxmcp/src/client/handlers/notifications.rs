@@ -35,17 +35,20 @@ impl NotificationHandlers {
         params: Option<Text<'_>>,
         elicitations: &UrlElicitations,
     ) -> Option<BoxFuture<()>> {
+        let peer = connection;
         let connection = Arc::downgrade(connection);
         match method {
-            LoggingMessage::NAME => run(&self.log, connection, || read::<LoggingMessage>(params)),
+            LoggingMessage::NAME => run(&self.log, connection, || {
+                read::<LoggingMessage>(peer, params)
+            }),
             ResourceUpdated::NAME => run(&self.resource_updated, connection, || {
-                Some(read::<ResourceUpdated>(params)?.uri)
+                Some(read::<ResourceUpdated>(peer, params)?.uri)
             }),
             ToolListChanged::NAME => run(&self.tools_changed, connection, || Some(())),
             PromptListChanged::NAME => run(&self.prompts_changed, connection, || Some(())),
             ResourceListChanged::NAME => run(&self.resources_changed, connection, || Some(())),
             ElicitationComplete::NAME => run(&self.elicitation_complete, connection, || {
-                let id = read::<ElicitationComplete>(params)?.elicitation_id;
+                let id = read::<ElicitationComplete>(peer, params)?.elicitation_id;
                 elicitations.complete(&id).then_some(id)
             }),
             _ => None,
@@ -62,8 +65,11 @@ fn run<T>(
     Some(handler(params()?, connection))
 }
 
-fn read<N: Notification<Params: Payload>>(params: Option<Text<'_>>) -> Option<N::Params> {
-    match N::Params::from_json(params.unwrap_or(Text::EMPTY).get()) {
+fn read<N: Notification<Params: Payload>>(
+    connection: &Connection,
+    params: Option<Text<'_>>,
+) -> Option<N::Params> {
+    match connection.read(N::NAME, params.unwrap_or(Text::EMPTY).get()) {
         Ok(params) => Some(params),
         Err(error) => {
             tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");

@@ -213,12 +213,13 @@ impl<M: Method> SessionCall<M> {
         let wrong = |error: serde_json::Error| {
             check::wrong_answer(None, M::NAME, &error.to_string(), revision).with_source(error)
         };
+        let read = |answer: &str| session.connection().read(M::NAME, answer).map_err(wrong);
         let Some(question) = question else {
-            return M::Result::from_json(&answer).map_err(wrong);
+            return read(&answer);
         };
         let answer = serde_json::from_str(&answer).map_err(wrong)?;
         let answer = check::answer(None, &question, answer, revision)?;
-        M::Result::from_json(answer.get()).map_err(wrong)
+        read(answer.get())
     }
 }
 

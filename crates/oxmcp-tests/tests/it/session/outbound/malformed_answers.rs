@@ -41,7 +41,7 @@ fn nested(depth: usize) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_malformed_answer_fails_its_call_at_once() {
-    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0").strict()).await;
     let (deep, very_deep) = (nested(200), nested(100_000));
     for answer in [
         r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"both"}}"#,
@@ -158,7 +158,7 @@ async fn an_answer_that_is_too_long_fails_its_call_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_that_are_no_answer_fail_no_call() {
-    let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
+    let (session, mut peer) = server_of(Client::new("test", "1.0.0").strict()).await;
     let pinging = tokio::spawn({
         let session = session.clone();
         async move { session.ping().await }
