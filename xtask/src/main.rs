@@ -24,8 +24,9 @@ Usage: cargo xtask COMMAND
 
   lint                        formatting, clippy, the documentation, the scripts
   lines [ROOT]                lines of code, of each crate and of each room in it
-  test                        every test, with all that they need set up first
-  test unit                   unit, integration and documentation tests, and the examples
+  test                        unit, integration and documentation tests, and the examples: what a change can break, in minutes
+  test all                    every test, with all that they need set up first
+  test workspace              all that `cargo test` runs, slow tests, stores and peers included
   test bench                  what the programs of the benchmark are measured by: their tools, options and output
   test fuzz                   the targets of the fuzzers, with generated input
   test third-party            an extension as others write it, on the public API alone

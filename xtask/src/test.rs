@@ -1,4 +1,5 @@
-//! `cargo xtask test`: all tests, with the programs and packages that they need.
+//! `cargo xtask test`: the tests that a contributor runs, and `cargo xtask test all`: all tests, with the programs and packages that
+//! they need.
 
 use xtask::packages::{LEFT_OUT, NGINX, REDIS};
 
@@ -8,9 +9,16 @@ use crate::{
     step::{self, Outcome, Stage, THIRD_PARTY, cargo, cargo_in},
 };
 
-/// All parts. The first needs only Rust and a C compiler.
-const STAGES: [Stage; 8] = [
-    ("unit, integration and documentation tests", unit),
+/// The stages of `cargo xtask test`, which need only Rust and a C compiler.
+const QUICK: [Stage; 3] = [
+    ("build the tests and the examples", build),
+    ("unit and integration tests, with the examples", run_built),
+    ("tests of the documentation", documentation),
+];
+
+/// All stages. The first four need only Rust and a C compiler.
+const ALL: [Stage; 8] = [
+    ("all tests of the workspace, slow ones included", workspace),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
     ("tests of an extension of others", third_party),
@@ -20,11 +28,58 @@ const STAGES: [Stage; 8] = [
     ("interop with software of others", || interop::run("")),
 ];
 
-/// Runs the named part, or all parts.
+/// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
+const QUICK_PACKAGES: [&str; 9] = [
+    "oxmcp",
+    "oxmcp-auth",
+    "oxmcp-examples",
+    "oxmcp-json",
+    "oxmcp-macros",
+    "oxmcp-protocol",
+    "oxmcp-schema",
+    "oxmcp-tests",
+    "xtask",
+];
+
+/// Their features: all of the SDK, and those of the examples that need no other service.
+const QUICK_FEATURES: &str = "oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,oxmcp-tests/tasks,\
+     oxmcp-tests/tracing-subscriber,oxmcp-examples/authorization,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
+
+/// The tests that `cargo xtask test` leaves out: each takes four seconds or more, or needs what is not built. A name stands for all
+/// tests whose path contains it.
+const LEFT_FOR_ALL: &[&str] = &[
+    "compile_errors_teach",
+    "http::load::",
+    "ids_of_sessions_cannot_be_guessed",
+    "a_flood_of_sessions_evicts_unused_sessions_alone",
+    "no_body_ends_a_server",
+    "heads_that_say_strange_things_are_answered",
+    "ten_thousand_tasks_run_at_once_and_one_more_is_refused",
+    "pages_from_elsewhere_are_refused_by_every_endpoint_and_method",
+    "a_task_is_of_its_owner_alone",
+    "another_host_is_refused_by_every_endpoint_and_method",
+    "a_uri_of_a_megabyte_is_matched_in_one_pass",
+    "readers_that_come_again_without_reading_pile_up_nothing",
+    "no_more_sessions_give_way_than_there_is_time_to_end",
+    "hostile_names_lead_to_files_of_the_folder_alone",
+    "a_session_that_its_handler_closes_ends",
+    "a_server_that_is_started_may_be_silent_for_a_while",
+    "messages_that_are_hard_to_parse_take_little_more_memory_than_themselves",
+    "a_blocking_handler_does_not_outlive_its_input",
+    "tokens_that_are_bad_in_any_way_are_refused",
+    "printed_values_are_read_back",
+    "a_peer_that_stops_reading_stops_being_served_and_loses_nothing",
+    "hostile_lists_are_read_in_bounded_work",
+    "examples::cluster",
+    "examples::opentelemetry",
+];
+
+/// Runs the tests of a contributor, all tests, or one stage.
 pub(crate) fn run(parts: &[&str]) -> Outcome {
     match parts {
-        [] => step::stages(&STAGES),
-        ["unit"] => unit(),
+        [] => step::stages(&QUICK),
+        ["all"] => step::stages(&ALL),
+        ["workspace"] => workspace(),
         ["bench"] => bench(),
         ["fuzz"] => fuzz(),
         ["third-party"] => third_party(),
@@ -41,7 +96,40 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
     }
 }
 
-fn unit() -> Outcome {
+/// The arguments of `cargo test` for the packages of `cargo xtask test`.
+fn quick(selected: &[&'static str]) -> Vec<&'static str> {
+    let mut args = vec!["test", "--locked", "--no-fail-fast"];
+    for package in QUICK_PACKAGES {
+        args.extend(["--package", package]);
+    }
+    args.extend(["--features", QUICK_FEATURES]);
+    args.extend(selected);
+    args
+}
+
+/// The targets that are built and run; documentation is a stage of its own.
+const QUICK_TARGETS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
+
+fn build() -> Outcome {
+    let args = quick(&[&QUICK_TARGETS[..], &["--no-run"]].concat());
+    step::run_tests("cargo test --no-run", &mut cargo(args))
+}
+
+fn run_built() -> Outcome {
+    let mut args = quick(&QUICK_TARGETS);
+    args.push("--");
+    for name in LEFT_FOR_ALL {
+        args.extend(["--skip", name]);
+    }
+    step::run_tests("cargo test", &mut cargo(args))
+}
+
+fn documentation() -> Outcome {
+    step::run_tests("cargo test --doc", &mut cargo(quick(&["--doc"])))
+}
+
+/// Everything that `cargo test` runs in the workspace.
+fn workspace() -> Outcome {
     let args = [
         "test",
         "--locked",

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use self::schema::Schema;
 
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn the_tables_hold_the_methods_of_the_schemas() {
     let unions: [(&str, &[Row]); 5] = [
         ("ClientRequest", REQUESTS_TO_SERVER),
@@ -49,7 +49,7 @@ fn the_tables_hold_the_methods_of_the_schemas() {
 }
 
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn every_instance_of_every_definition_survives() {
     let mut count = 0;
     for schema in Schema::all() {
@@ -69,7 +69,7 @@ fn every_instance_of_every_definition_survives() {
 }
 
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn every_official_example_survives() {
     for schema in Schema::all() {
         for (name, text) in schema.examples() {
@@ -93,7 +93,7 @@ fn every_official_example_survives() {
 
 /// A definition that nobody looks at is one that somebody forgot.
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn every_definition_has_a_type() {
     for schema in Schema::all() {
         let names = schema.definitions().keys().map(String::as_str);

@@ -24,7 +24,7 @@ const SERVER_INFO: &str = r#"{"name":"server","version":"1"}"#;
 const CLIENT: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"}"#;
 
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn what_is_sent_fits_the_revision_of_the_peer() {
     let schemas = Schema::all();
     let mut proof = Proof::new(&schemas);
@@ -39,7 +39,7 @@ fn what_is_sent_fits_the_revision_of_the_peer() {
 
 /// Checks the test itself: messages that are not projected do not fit.
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn what_is_not_projected_does_not_fit() {
     let schemas = Schema::all();
     let mut proof = Proof::new(&schemas);
@@ -64,7 +64,7 @@ fn what_is_not_projected_does_not_fit() {
 }
 
 #[test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn errors_fit_their_definitions() {
     let supported = UnsupportedProtocolVersionData::new(["2026-07-28"], "1900-01-01");
     let missing = MissingClientCapabilityData::new(

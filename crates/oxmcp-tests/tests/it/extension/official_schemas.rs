@@ -36,7 +36,7 @@ fn initialize(schema: &Schema) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 async fn messages_of_legacy_sessions_fit() {
     for schema in Schema::all() {
         if schema.revision.is_modern() {
@@ -74,7 +74,7 @@ async fn messages_of_legacy_sessions_fit() {
 }
 
 #[tokio::test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 async fn messages_of_modern_requests_fit() {
     for schema in Schema::all() {
         if !schema.revision.is_modern() {

@@ -13,7 +13,7 @@ fn assert_fits(schemas: &[Schema], revision: Revision, definition: &str, message
 }
 
 #[tokio::test]
-#[ignore = "needs the official schemas; cargo xtask test runs it"]
+#[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 async fn questions_fit_the_official_schemas() {
     let schemas = Schema::all();
     for revision in ASKING {
