@@ -63,7 +63,7 @@ impl ContentBlock {
 
     /// A link to a resource.
     #[must_use]
-    pub fn link(resource: Resource) -> Self {
+    pub fn resource_link(resource: Resource) -> Self {
         Self::ResourceLink(Box::new(resource))
     }
 

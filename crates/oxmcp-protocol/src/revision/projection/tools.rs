@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn content_by_revision() {
-        let link = || ContentBlock::link(Resource::new("a:b", "n").with_description("d"));
+        let link = || ContentBlock::resource_link(Resource::new("a:b", "n").with_description("d"));
         let text = r#"{"type":"text","text":"n: a:b\nd"}"#;
         assert_eq!(sent(link(), Revision::V2025_03_26), text);
         assert!(sent(link(), Revision::V2025_06_18).starts_with(r#"{"type":"resource_link""#));

@@ -135,7 +135,7 @@ async fn content_of_every_kind_is_fitted_to_the_revision() {
         [
             PromptMessage::user(ContentBlock::image(b"i", "image/png")),
             PromptMessage::user(ContentBlock::audio(b"a", "audio/wav")),
-            PromptMessage::user(ContentBlock::link(Resource::new("file:///x", "x"))),
+            PromptMessage::user(ContentBlock::resource_link(Resource::new("file:///x", "x"))),
             PromptMessage::assistant(ContentBlock::resource(ResourceContents::text(
                 "file:///y",
                 "y",
