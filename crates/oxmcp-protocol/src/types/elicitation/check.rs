@@ -68,6 +68,8 @@ impl ElicitSchema {
     )]
     pub fn complete(&self, content: Option<&RawValue>) -> Result<Box<RawValue>, String> {
         let text = content.map_or("{}", RawValue::get);
+        // Some languages write an object without members as a list.
+        let text = if text == "[]" { "{}" } else { text };
         let Ok(mut object) = serde_json::from_str::<JsonObject>(text) else {
             return Err(
                 "what was filled in must be an object, with a member for each field".into(),
@@ -82,8 +84,32 @@ impl ElicitSchema {
                 object.insert(name.into(), default);
             }
         }
-        check(self, &object)?;
+        if let Err(problems) = check(self, &object) {
+            read_texts(self, &mut object);
+            check(self, &object).map_err(|_| problems)?;
+        }
         Ok(to_raw_value(&object).expect("a JSON object is always JSON"))
+    }
+}
+
+/// Reads numbers, booleans and lists that a client has sent as text, as forms of web pages give them.
+fn read_texts(schema: &ElicitSchema, object: &mut JsonObject) {
+    for (name, field) in &schema.properties {
+        let is_text = !matches!(
+            field,
+            PrimitiveSchema::Number(_)
+                | PrimitiveSchema::Boolean(_)
+                | PrimitiveSchema::MultiSelect(_)
+        );
+        let Some(value) = object.get_mut(name).filter(|_| !is_text) else {
+            continue;
+        };
+        if let Some(read) = value
+            .as_str()
+            .and_then(|text| serde_json::from_str(text).ok())
+        {
+            *value = read;
+        }
     }
 }
 
@@ -314,6 +340,18 @@ mod tests {
             .optional("n", NumberSchema::integer().with_default(2))
             .optional("x", NumberSchema::integer().with_default(0.5));
         assert_eq!(odd.complete(None).unwrap().get(), r#"{"n":2}"#);
+    }
+
+    #[test]
+    fn texts_are_read_where_no_text_fits() {
+        let sent = json!({"name": "1234", "age": "40", "agree": "false", "sizes": "[\"s\"]"});
+        let read = json!({"name": "1234", "age": 40, "agree": false, "sizes": ["s"], "size": "s"});
+        assert_eq!(completed(Some(sent)), Ok(read));
+        // The errors are those of the content that was sent.
+        let error = completed(Some(json!({"name": "Ann", "age": "17"}))).unwrap_err();
+        assert!(error.contains("got the string \"17\""), "{error}");
+        let error = completed(Some(json!([]))).unwrap_err();
+        assert!(error.contains("\"name\" is missing"), "{error}");
     }
 
     fn fields() -> impl Strategy<Value = PrimitiveSchema> {
