@@ -24,7 +24,9 @@
 //! | `infer` | inference from types: the output of schemars, simplified, in the order of the fields |
 //! | `fast` | validation, reading and writing in one pass, for the schemas that types have |
 //! | `full` | the validator of every keyword of every dialect, with a work budget |
+//! | `hosts` | the form of a schema that hosts accept, and the parts of a schema that some of them refuse |
 //! | `explain` | descriptions of violations that a model can act on |
+//! | `mend` | arguments that are valid after a small change |
 //! | `limits` | limits on the size of schemas |
 //! | `strings` | objects whose members are given as strings: the arguments of prompts and URI templates |
 
@@ -34,9 +36,11 @@ mod error;
 mod explain;
 mod fast;
 mod full;
+mod hosts;
 mod infer;
 mod into_schema;
 mod limits;
+mod mend;
 mod options;
 mod schema;
 mod strings;
@@ -73,17 +77,19 @@ pub mod internal {
     pub use crate::{
         explain::{
             expected::{list, quote_text},
-            integers::{refused_number, without_fractions},
+            integers::without_fractions,
             misspelt::misspelt_property,
-            refused::refused_property,
+            refusal::refusal,
             spelling::nearest,
         },
         fast::{
             read::{Read, read_whole_numbers},
             write::Written,
         },
+        hosts::rules::{SchemaFinding, check_for_hosts},
         // The trait without the derive macro of the same name.
         infer::json_schema::JsonSchema,
+        mend::{Change, Mended},
         strings::{StringField, StringFields, StringObject, StringValue},
     };
 }

@@ -19,11 +19,13 @@ use crate::{
         write::{self, Written},
     },
     full::{dialect::Dialect, nodes::Validator},
+    hosts::listed::listed,
     infer::{
         json_schema::{Direction, JsonSchema, infer},
         order, portable,
     },
     limits,
+    mend::{Mended, mend},
     options::SchemaOptions,
     violations::Violations,
 };
@@ -94,7 +96,7 @@ impl Schema {
         Self::trusted(json!({"type": "object"}))
     }
 
-    /// Creates a schema from a handwritten one. It is sent unchanged, but with members sorted by name, which
+    /// Creates a schema from a handwritten one. It validates exactly as it is written. Its members are sorted by name, which
     /// [`from_raw`](Self::from_raw) avoids.
     ///
     /// The dialect is the one that `$schema` names: 2020-12 (also the default), 2019-09, draft-07, draft-06 or
@@ -143,6 +145,38 @@ impl Schema {
     #[must_use]
     pub fn as_raw(&self) -> &RawValue {
         &self.0.text
+    }
+
+    /// The schema in the form in which hosts accept it, as the list of a server's tools shows it.
+    ///
+    /// The APIs of models support a part of JSON Schema, and many refuse all tools of a host because of one schema. So the
+    /// forms of an enum at the root are merged into one object: it has the properties of all forms, requires those that all
+    /// require, and describes which belong together. `properties` is never missing at the root, nor `items` in an array. The
+    /// result accepts all values that the schema accepts, and can accept more. A schema that has these properties already is
+    /// returned as it is.
+    ///
+    /// ```
+    /// #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
+    /// #[serde(tag = "shape")]
+    /// enum Shape {
+    ///     Circle { radius: f64 },
+    ///     Point,
+    /// }
+    ///
+    /// let listed: serde_json::Value = serde_json::from_str(oxmcp_schema::Schema::of::<Shape>().listed().get())?;
+    /// assert_eq!(listed["properties"]["shape"]["enum"], serde_json::json!(["Circle", "Point"]));
+    /// assert_eq!(listed["properties"]["radius"]["type"], "number");
+    /// assert_eq!(listed["required"], serde_json::json!(["shape"]));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn listed(&self) -> Box<RawValue> {
+        let mut marked = self.0.marked.clone();
+        order::number_as_written(&mut marked, Text::from(self.as_raw()));
+        match listed(&marked) {
+            Some(listed) => raw(order::write(&listed)),
+            None => self.0.text.clone(),
+        }
     }
 
     /// The schema as a value. Its maps are sorted by name.
@@ -200,6 +234,14 @@ impl Schema {
     ) -> serde_json::Result<Written> {
         let check = schema.map_or(&ANYTHING, |schema| &schema.0.fast);
         write::write(check, value)
+    }
+
+    /// The same value with a few changes, if it is valid then: see [`mend`](crate::mend). Call it for invalid values only.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn mend(&self, value: Text<'_>) -> Option<Mended> {
+        mend(self.full().ok()?, value)
     }
 
     #[cold]
@@ -278,7 +320,7 @@ impl Schema {
         let mut tolerant = marked.clone();
         portable::tolerate_null(&mut tolerant);
         Self(Arc::new(Inner {
-            text: RawValue::from_string(text).expect("the text was written from a value"),
+            text: raw(text),
             fast: Check::compile(&tolerant),
             marked,
             full: OnceLock::new(),
@@ -306,6 +348,10 @@ impl Schema {
     pub fn validate_by_full(&self, instance: &RawValue) -> Result<(), Violations> {
         self.validate_fully(Text::from(instance))
     }
+}
+
+fn raw(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).expect("the text was written from a value")
 }
 
 /// Validates and compiles a schema whose JSON is `length` bytes long.

@@ -1,12 +1,15 @@
 //! Objects whose members are all given as strings, such as the arguments of a prompt, and the conversion of the strings
 //! to values.
 
-use oxmcp_json::{Text, write_string};
+use oxmcp_json::{Text, pointer_token, write_string};
 use serde_json::{Number, Value};
 
 use crate::{
     error::{Result, SchemaError},
-    explain::expected::{expected, quote_text, shorten},
+    explain::{
+        expected::{expected, quote_text},
+        refusal::describe,
+    },
     infer::order,
     schema::Schema,
     violations::Violation,
@@ -121,7 +124,11 @@ impl StringFields {
         &self,
         given: impl IntoIterator<Item = (&'a str, StringValue<'a>)>,
     ) -> Result<StringObject, String> {
-        let mut object = StringObject::default();
+        let mut object = StringObject {
+            schema: self.schema.clone(),
+            json: String::new(),
+            names: Vec::new(),
+        };
         let mut json = b"{".to_vec();
         for (name, given) in given {
             let field = self.fields.iter().find(|field| field.name == name);
@@ -226,8 +233,9 @@ impl StringField {
 }
 
 /// An object that was read from strings.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StringObject {
+    schema: Schema,
     json: String,
     /// The names of the members on the lines of `json`, from the second line on.
     names: Vec<String>,
@@ -243,19 +251,12 @@ impl StringObject {
     /// Describes the error of a type that cannot be read from the JSON although the schema accepts it.
     #[must_use]
     pub fn explain(&self, error: &serde_json::Error) -> String {
-        let text = error.to_string();
-        let text = text
-            .rsplit_once(" at line ")
-            .map_or(&*text, |(text, _)| text);
-        let text = shorten(text);
-        match error
-            .line()
-            .checked_sub(2)
-            .and_then(|index| self.names.get(index))
-        {
-            Some(name) => format!("{}: {text}", quote_text(name)),
-            None => text,
-        }
+        let index = error.line().checked_sub(2);
+        let name = index.and_then(|index| self.names.get(index));
+        let place = name.map(|name| format!("/{}", pointer_token(name)));
+        let object = Text::checked(&self.json);
+        let violations = describe(Some(&self.schema), object, error, place);
+        violations.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -223,10 +223,10 @@ pub use oxmcp_schema::{
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, OrToolError,
-    Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession, SessionCall,
-    Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError, ToolResponse,
-    WeakServer, Wrapped, file_resources, logging, prompt, resource, tool,
+    ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, Finding,
+    OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession,
+    SessionCall, Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError,
+    ToolResponse, WeakServer, Wrapped, file_resources, logging, prompt, resource, tool,
 };
 #[cfg(feature = "http-server")]
 pub use session::SharedKeys;

@@ -86,7 +86,7 @@ pub(crate) fn whole_number(number: &str) -> Option<String> {
 /// Rewrites the error of serde_json for a number that an integer type does not accept as the message of a violation.
 /// `None` for any other error.
 #[must_use]
-pub fn refused_number(error: &str) -> Option<String> {
+pub(crate) fn refused_number(error: &str) -> Option<String> {
     let (_, said) = error.split_once("invalid ")?;
     let (found, expected) = said.split_once(", expected ")?;
     let (least, greatest) = range(expected)?;

@@ -49,6 +49,59 @@ pub(crate) fn explain(
     Err(explainer.found)
 }
 
+/// A place in a value at which the schema does not accept what is there.
+pub(crate) struct RefusedPlace<'a> {
+    pub(crate) pointer: &'a str,
+    /// Whether the schema accepts no string there.
+    pub(crate) refuses_strings: bool,
+}
+
+/// The places that [`explain`] names, without a bound.
+pub(crate) fn places<'a>(failures: &'a [Failure<'_, '_>]) -> Vec<RefusedPlace<'a>> {
+    let mut places = Vec::new();
+    add_places(failures, 0, &mut places);
+    places
+}
+
+fn add_places<'a>(
+    failures: &'a [Failure<'_, '_>],
+    nesting: usize,
+    places: &mut Vec<RefusedPlace<'a>>,
+) {
+    for failure in failures {
+        if let Detail::Alternatives(all) = &failure.detail
+            && let Some(meant) = meant(failure, all).filter(|_| nesting < MAX_NESTING)
+        {
+            add_places(meant, nesting + 1, places);
+            continue;
+        }
+        places.push(RefusedPlace {
+            pointer: &failure.pointer,
+            refuses_strings: refuses_strings(failure),
+        });
+    }
+}
+
+/// Whether a failure says that the schema accepts no string.
+fn refuses_strings(failure: &Failure<'_, '_>) -> bool {
+    if let Detail::Alternatives(all) = &failure.detail {
+        let refuses = |branch: &Vec<Failure<'_, '_>>| {
+            let mut here = branch.iter().filter(|it| it.pointer == failure.pointer);
+            here.any(refuses_strings)
+        };
+        return all.iter().all(refuses);
+    }
+    match failure.keyword {
+        "type" => true,
+        "enum" | "const" => failure
+            .place
+            .as_object()
+            .and_then(listed)
+            .is_some_and(|values| !values.iter().any(Value::is_string)),
+        _ => false,
+    }
+}
+
 struct Explainer {
     found: Violations,
 }

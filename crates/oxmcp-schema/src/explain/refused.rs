@@ -12,7 +12,7 @@ const SHOWN: usize = 100;
 /// The JSON pointer of the property of an object whose name or value `T` does not accept. `None` if the refusal has
 /// another cause.
 #[must_use]
-pub fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
+pub(crate) fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
     let mut place = Place::default();
     read_watched::<T>(object, &mut place).err()?;
     let name: String = place.at?.chars().take(SHOWN).collect();

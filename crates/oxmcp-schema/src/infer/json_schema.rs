@@ -1,9 +1,9 @@
 //! Trait [`JsonSchema`], and the schema of a type.
 
 use schemars::generate::{Contract, SchemaSettings};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::infer::{order, portable};
+use crate::infer::{order, portable, references::keep_root_in_definitions};
 
 /// The use of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,59 @@ fn arguments(root: &mut Map<String, Value>) {
         root.insert("type".to_owned(), "object".into());
     }
     portable::forbid_null(root);
+    name_unit_variants(root);
+}
+
+/// Adds to an enum of named variants the forms `{"Variant": null}` of those without data, which serde reads as well as the
+/// plain name: arguments are an object, and never a name.
+fn name_unit_variants(root: &mut Map<String, Value>) {
+    let Some(Value::Array(forms)) = root.get("oneOf").cloned() else {
+        return;
+    };
+    let is_named = |form: &Value| {
+        let is_closed = form.get("additionalProperties") == Some(&Value::Bool(false));
+        let required = form.get("required").and_then(Value::as_array);
+        let properties = form.get("properties").and_then(Value::as_object);
+        is_closed && required.map(Vec::len) == Some(1) && properties.map(Map::len) == Some(1)
+    };
+    let names = |form: &Value| match (form.get("enum"), form.get("const")) {
+        (Some(Value::Array(names)), _) => names.clone(),
+        (_, Some(name)) => vec![name.clone()],
+        _ => Vec::new(),
+    };
+    let (named, plain): (Vec<_>, Vec<_>) = forms.iter().partition(|form| is_named(form));
+    let is_plain = |form: &&Value| {
+        let names = names(form);
+        !names.is_empty() && names.iter().all(Value::is_string)
+    };
+    if named.is_empty() || plain.is_empty() || !plain.iter().all(is_plain) {
+        return;
+    }
+    // A reference to the root stands for the whole enum, plain names included.
+    keep_root_in_definitions(root);
+    let forms = root.get("oneOf").and_then(Value::as_array);
+    let forms = forms.into_iter().flatten().flat_map(|form| {
+        if is_named(form) {
+            return vec![form.clone()];
+        }
+        let names = names(form).into_iter();
+        let forms = names.filter_map(|name| {
+            let name = name.as_str()?;
+            let mut variant = json!({
+                "type": "object",
+                "properties": {name: {"type": "null"}},
+                "required": [name],
+                "additionalProperties": false,
+            });
+            if let (Some(text), Value::Object(variant)) = (form.get("description"), &mut variant) {
+                variant.insert("description".to_owned(), text.clone());
+            }
+            Some(variant)
+        });
+        forms.collect()
+    });
+    let forms = forms.collect();
+    root.insert("oneOf".to_owned(), Value::Array(forms));
 }
 
 /// Sets the type of the root to `object` if all of its forms are objects, and adds the `properties` that some clients
@@ -107,7 +160,8 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
     message = "`{Self}` has no JSON Schema",
     label = "this type needs a JSON Schema",
     note = "add `#[derive(oxmcp::JsonSchema)]` to `{Self}`, and `#[derive(serde::Deserialize)]` if it is an input",
-    note = "for a type of another crate: a feature of schemars 1 may have it, or `#[schemars(with = \"String\")]` on the field says what it looks like"
+    note = "state that handlers share is no argument: write `#[state]` before the parameter",
+    note = "for a type of another crate: a feature of oxmcp with the name of the crate may have it, as `chrono` and `uuid` do, or `#[schemars(with = \"String\")]` on the field says what it looks like"
 )]
 pub trait JsonSchema: schemars::JsonSchema {}
 

@@ -6,6 +6,7 @@
 
 use std::{cell::Cell, collections::HashMap};
 
+use oxmcp_json::Text;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -13,6 +14,8 @@ use serde_json::{Map, Value};
 pub(crate) const ORDER: &str = "\0order";
 /// The key that marks a property for which null is tolerated but not advertised.
 pub(crate) const NULLABLE: &str = "\0nullable";
+/// The key for a format that is not advertised, since it is specific to one library.
+pub(crate) const FORMAT: &str = "\0format";
 
 thread_local! {
     /// Whether this thread is inferring schemas: other users of schemars on the same types see no marks.
@@ -35,6 +38,40 @@ pub(crate) fn with_declared_order<T>(infer: impl FnOnce() -> T) -> T {
 pub fn declared<const INDEX: usize>(schema: &mut schemars::Schema) {
     if INFERRING.get() {
         schema.insert(ORDER.to_owned(), INDEX.into());
+    }
+}
+
+/// Numbers the properties of a schema in the order of its text.
+pub(crate) fn number_as_written(schema: &mut Value, text: Text<'_>) {
+    if let Value::Array(items) = schema {
+        for (item, text) in items.iter_mut().zip(text.items()) {
+            number_as_written(item, text);
+        }
+        return;
+    }
+    let Value::Object(map) = schema else { return };
+    for (keyword, text) in text.members() {
+        let keyword = keyword.as_str().unwrap_or_default();
+        match (map.get_mut(&*keyword), &*keyword) {
+            // These hold values, which are no schemas.
+            (None, _) | (_, "enum" | "const" | "default" | "examples") => {}
+            (
+                Some(Value::Object(named)),
+                "properties" | "patternProperties" | "$defs" | "definitions",
+            ) => {
+                for (index, (name, text)) in text.members().enumerate() {
+                    let name = name.as_str().unwrap_or_default();
+                    let Some(schema) = named.get_mut(&*name) else {
+                        continue;
+                    };
+                    number_as_written(schema, text);
+                    if let (Value::Object(schema), "properties") = (schema, &*keyword) {
+                        schema.insert(ORDER.to_owned(), index.into());
+                    }
+                }
+            }
+            (Some(value), _) => number_as_written(value, text),
+        }
     }
 }
 
@@ -115,7 +152,7 @@ impl<'a> Ordered<'a> {
 }
 
 pub(crate) fn is_mark(key: &str) -> bool {
-    key == ORDER || key == NULLABLE
+    matches!(key, ORDER | NULLABLE | FORMAT)
 }
 
 /// The properties in the order of their declaration. The tag of an enum, which is no field, comes first, and

@@ -7,10 +7,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::infer::order::NULLABLE;
+use crate::infer::order::{FORMAT, NULLABLE};
 
 /// The formats of the specification; all others are specific to one language or tool.
-const FORMATS: [&str; 19] = [
+pub(crate) const FORMATS: [&str; 19] = [
     "date-time",
     "date",
     "time",
@@ -38,6 +38,7 @@ pub(crate) fn simplify(schema: &mut Value) {
     if is_nullable(map) {
         separate_null(map);
     }
+    separate_types(map);
     drop_foreign_format(map);
     if let Some(value) = map.remove("const") {
         map.insert("enum".to_owned(), json!([value]));
@@ -89,8 +90,11 @@ fn spell_out(schema: &mut Value) {
 
 fn drop_foreign_format(map: &mut Map<String, Value>) {
     let format = map.get("format").and_then(Value::as_str);
-    if format.is_some_and(|format| !FORMATS.contains(&format)) {
-        map.remove("format");
+    if format.is_some_and(|format| !FORMATS.contains(&format))
+        && let Some(format) = map.remove("format")
+    {
+        // The messages about values still name it.
+        map.insert(FORMAT.to_owned(), format);
     }
 }
 
@@ -186,6 +190,33 @@ fn separate_null(map: &mut Map<String, Value>) {
         }
     }
     map.insert("anyOf".to_owned(), json!([form, {"type": "null"}]));
+}
+
+/// Splits `type: [T, U]` into a form for each type, with the keywords that are for it.
+fn separate_types(map: &mut Map<String, Value>) {
+    if map.contains_key("anyOf") {
+        return;
+    }
+    let Some(Value::Array(types)) = map.get("type").cloned() else {
+        return;
+    };
+    map.remove("type");
+    let mut assertions = map.clone();
+    assertions.retain(|keyword, _| !is_annotation(keyword));
+    map.retain(|keyword, _| is_annotation(keyword));
+    let forms = types.into_iter().map(|kind| {
+        let mut form = assertions.clone();
+        form.retain(|keyword, _| match keyword.as_str() {
+            "pattern" | "format" | "minLength" | "maxLength" => kind == "string",
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                kind == "number" || kind == "integer"
+            }
+            _ => true,
+        });
+        form.insert("type".to_owned(), kind);
+        Value::Object(form)
+    });
+    map.insert("anyOf".to_owned(), forms.collect());
 }
 
 fn is_annotation(keyword: &str) -> bool {

@@ -6,6 +6,7 @@
 )]
 
 mod explicit;
+mod hosts;
 mod inference;
 mod messages;
 mod options;

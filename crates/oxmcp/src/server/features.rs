@@ -30,9 +30,12 @@ use crate::{
     server::{
         ask::AskSettings,
         completion::can_complete,
+        definitions::{
+            findings::{Finding, of_prompts, of_resources, of_tools},
+            options::misuse_of,
+        },
         dispatch::{RecentCache, SessionHook, keep_within},
         logging::LogOptions,
-        options::misuse_of,
         prompt::RegisteredPrompt,
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, Routes},
@@ -81,6 +84,8 @@ pub(crate) struct Features {
     /// `None` if the server does not log to clients.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
+    /// Whether invalid arguments are refused, even if they could be mended.
+    pub(crate) has_strict_arguments: bool,
     /// The cache hint of the answer to `server/discover`.
     pub(crate) discover_cache: CacheHint,
     pub(crate) limits: Arc<Limits>,
@@ -197,6 +202,7 @@ impl Features {
             on_initialized: None,
             logging: None,
             page_size: PAGE_SIZE,
+            has_strict_arguments: false,
             discover_cache: CacheHint::default(),
             limits: Arc::default(),
             revisions: Revision::ALL.into_iter().rev().collect(),
@@ -588,6 +594,26 @@ impl FeatureStates {
             Some(serving) => serving.check(),
             None => self.peek(Features::check_draft),
         }
+    }
+
+    /// The parts of the definitions that hosts are known to refuse or to handle badly.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        self.peek(|features| {
+            let mut findings = Vec::new();
+            let tools = features.tools.after(None).map(|it| it.definition());
+            of_tools(&features.info.name, tools, &mut findings);
+            of_prompts(
+                features.prompts.after(None).map(|it| it.definition()),
+                &mut findings,
+            );
+            let resources = features.resources.after(None).map(|it| it.definition());
+            let resources = resources.map(|it| (&*it.uri, it.title.as_deref()));
+            of_resources("resource", resources, &mut findings);
+            let templates = features.templates.after(None).map(|it| it.definition());
+            let templates = templates.map(|it| (&*it.uri_template, it.title.as_deref()));
+            of_resources("template", templates, &mut findings);
+            findings
+        })
     }
 
     /// Runs `look` with the current features; a draft stays a draft.

@@ -9,18 +9,18 @@
 //! | `methods.rs` | the table of the methods |
 //! | `dispatch/` | from a request to the handler |
 //! | `tool/`, `prompt/`, `resource/`, `completion/` | the features: definition, handler, output, registered, server |
-//! | `options.rs` | the options that these definitions have in common |
+//! | `definitions/` | the options that these definitions have in common, and findings about them |
 //! | `ask/` | questions of handlers to the client |
 //! | `subscriptions/` | notifying clients of changes |
 //! | `logging/` | log messages to clients |
 
 mod ask;
 mod completion;
+mod definitions;
 mod dispatch;
 mod features;
 pub mod logging;
 mod methods;
-mod options;
 mod prompt;
 mod registry;
 mod resource;
@@ -36,6 +36,7 @@ mod tool;
 pub use ask::{Asked, Question, Questions, Reply, SessionCall};
 pub(crate) use ask::{Fact, Known, ask_for_task, known, question_digest};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
+pub use definitions::findings::Finding;
 pub(crate) use dispatch::Replay;
 #[cfg(feature = "http-server")]
 pub(crate) use dispatch::ServerRole;

@@ -26,6 +26,7 @@ use crate::{
     limits::Limits,
     logged::metrics,
     server::{
+        definitions::findings::Finding,
         dispatch::ClientCache,
         features::{FeatureStates, Features, PAGE_SIZE, Registered},
         subscriptions::{Changes, Listens},
@@ -263,7 +264,7 @@ impl Server {
     }
 
     /// Reads only what follows the specification. By default a server tolerates what clients get wrong where the meaning is clear, and
-    /// logs a warning: see the guide of tolerated deviations. This is for tests and for gateways that must not hide mistakes.
+    /// logs a warning: see the guide of tolerated deviations. This includes [`strict_arguments`](Self::strict_arguments), and is for tests and for gateways that must not hide mistakes.
     ///
     /// ```
     /// let server = oxmcp::Server::new("calculator", "1.0.0").strict();
@@ -271,7 +272,17 @@ impl Server {
     /// ```
     #[must_use]
     pub fn strict(self) -> Self {
-        self.with(|features| features.tolerance = Arc::new(Tolerance::strict()))
+        self.strict_arguments()
+            .with(|features| features.tolerance = Arc::new(Tolerance::strict()))
+    }
+
+    /// Refuses arguments of tools and prompts that are not valid, even if it is clear what they mean.
+    ///
+    /// By default a few changes are tried: see [`Tool::strict_arguments`](crate::Tool::strict_arguments). In the arguments of
+    /// prompts, which are strings, a null is left out, and a number or a boolean is taken as its text.
+    #[must_use]
+    pub fn strict_arguments(self) -> Self {
+        self.with(|features| features.has_strict_arguments = true)
     }
 
     /// Sets the revisions that are served. By default all are.
@@ -442,24 +453,48 @@ impl Server {
         drop(build(Self(Arc::clone(&self.0))));
     }
 
-    /// Checks that the server was built correctly. Mistakes are, for example, a tool whose name or schema the protocol does not
-    /// allow, two tools of one name, or extensions that clash. [`run`](Self::run), [`connect`](Self::connect) and the `serve`
-    /// methods of HTTP endpoints make this check themselves. If an endpoint is mounted in a framework, nothing else reports a
-    /// mistake before the first request.
+    /// Checks that the server was built correctly, and reports what hosts are known to refuse or to handle badly: as a test of a
+    /// server, and before it is published.
+    ///
+    /// Mistakes are, for example, a tool whose name or schema the protocol does not allow, two tools of one name, or extensions
+    /// that clash. [`run`](Self::run), [`connect`](Self::connect) and the `serve` methods of HTTP endpoints make this check
+    /// themselves. If an endpoint is mounted in a framework, nothing else reports a mistake before the first request.
+    ///
+    /// The findings are no mistakes: the protocol allows more than hosts and the APIs of models support. They cover all tools and
+    /// prompts, with schemas from types and schemas written by hand. The severe ones are logged as a warning when the server
+    /// begins to serve.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
     ///
     /// let now = || Tool::new("now", "Tell the time", || async { "ten past two" });
-    /// assert!(Server::new("clock", "1.0.0").tool(now()).check().is_ok());
+    /// assert_eq!(Server::new("clock", "1.0.0").tool(now()).check()?, []);
     ///
     /// let error = Server::new("clock", "1.0.0").tool(now()).tool(now()).check().unwrap_err();
     /// assert!(error.to_string().contains("the tool \"now\" was added twice"));
+    ///
+    /// let schema = r#"{"type": "object", "properties": {"zone": {"type": ["string", "null"]}}}"#;
+    /// let findings = Server::new("clock", "1.0.0").tool(now().input_schema(schema)).check()?;
+    /// assert_eq!(
+    ///     findings[0].to_string(),
+    ///     "tool \"now\" at /inputSchema/properties/zone/type: type-array: Gemini refuses the tool; \
+    ///      use \"anyOf\" with one type in each form",
+    /// );
+    /// # Ok::<(), oxmcp::Error>(())
     /// ```
     ///
     /// # Errors
     /// The first mistake.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<Vec<Finding>> {
+        self.check_built()?;
+        Ok(self.0.features.findings())
+    }
+
+    /// Checks that the server was built correctly.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub(crate) fn check_built(&self) -> Result<()> {
         match &*self.0.mistake.lock() {
             Some(mistake) => Err(Error::misuse(mistake.message().to_owned())),
             None => self.0.features.check(),
@@ -617,6 +652,11 @@ impl Server {
             || is_serving.swap(true, Ordering::Relaxed)
         {
             return;
+        }
+        for finding in self.0.features.findings() {
+            if finding.is_severe {
+                tracing::warn!(%finding, "hosts refuse the tools of this server");
+            }
         }
         for hook in self.features().extensions.on_serve::<OnServe>() {
             // A panic of one hook is logged, and does not affect the others.

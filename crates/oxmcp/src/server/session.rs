@@ -275,6 +275,12 @@ impl RequestContext {
         ServerSession::of(&self.parts().connection)
     }
 
+    /// Whether the server refuses invalid arguments, even if they could be mended.
+    pub(super) fn has_strict_arguments(&self) -> bool {
+        let session = self.server_session();
+        session.is_some_and(|it| it.server().features().has_strict_arguments)
+    }
+
     /// The server that received the request. A handler that changes the features of the server needs no clone of it.
     ///
     /// ```
@@ -414,7 +420,7 @@ impl Server {
         mut transport: impl Transport,
         caller: Caller,
     ) -> Result<ServerSession> {
-        self.check()?;
+        self.check_built()?;
         let features = self.features();
         let (read, write) = transport.connect(&features.limits).await?;
         let role = ServerRole::over(&transport, self.clone());

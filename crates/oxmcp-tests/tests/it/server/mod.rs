@@ -7,6 +7,7 @@ mod completion;
 mod definitions;
 mod dispatch;
 mod files;
+mod findings;
 mod logging;
 mod prompt;
 mod resource;

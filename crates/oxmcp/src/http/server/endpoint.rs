@@ -499,7 +499,7 @@ impl StreamableHttp {
         self.settings
             .server
             .as_ref()
-            .map_or(Ok(()), Server::check)?;
+            .map_or(Ok(()), Server::check_built)?;
         if let Some(cluster) = &self.settings.cluster {
             cluster.check()?;
             cluster.compare(self.settings.facts(None)).await?;
@@ -662,7 +662,9 @@ impl StreamableHttp {
             let why = Error::invalid_request("nothing is served here for this request");
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
-        server.check().map_err(|error| misconfigured(&error))?;
+        server
+            .check_built()
+            .map_err(|error| misconfigured(&error))?;
         server.note_endpoint();
         server.begin_serving();
         if let Some(cluster) = &self.settings.cluster {

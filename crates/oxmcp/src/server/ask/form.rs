@@ -2,12 +2,13 @@
 
 use std::{any::TypeId, collections::HashMap, sync::Arc};
 
+use oxmcp_json::Text;
 use oxmcp_protocol::{
     BooleanSchema, ElicitSchema, EnumOptions, JsonObject, MultiSelectSchema, NumberKind,
     NumberSchema, OrderedMap, PrimitiveSchema, SingleSelectSchema, StringFormat, StringSchema,
 };
-use oxmcp_schema::{JsonSchema, Schema};
-use serde::Deserialize;
+use oxmcp_schema::{JsonSchema, Schema, internal::refusal};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
@@ -87,6 +88,15 @@ impl Form {
         self.whole
             .validate(content)
             .map_err(|violations| violations.to_string())
+    }
+
+    /// Describes the error of a type that cannot be read from an answer, although it fits.
+    pub(super) fn refusal<T: DeserializeOwned>(
+        &self,
+        content: &RawValue,
+        error: &serde_json::Error,
+    ) -> String {
+        refusal::<T>(Some(&self.whole), Text::from(content), error).to_string()
     }
 }
 

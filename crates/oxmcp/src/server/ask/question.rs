@@ -132,9 +132,11 @@ impl Question {
         Question::new(key, request, move |answered: &Answered| {
             let content = answered.accepted()?;
             // If no form could be made, the question was not asked, and there is no answer to read.
-            form.and_then(|form| form.check(content.get()).map_err(|it| answered.wrong(&it)))?;
+            let form = form?;
+            let checked = form.check(content.get());
+            checked.map_err(|problem| answered.wrong(&problem))?;
             let read = serde_json::from_str(content.get());
-            read.map_err(|error| answered.wrong(&error.to_string()))
+            read.map_err(|error| answered.wrong(&form.refusal::<T>(&content, &error)))
         })
     }
 

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     server::{
         completion::{Completer, Completers, IntoCompleter},
-        options::options,
+        definitions::options::options,
         registry::{Access, AskMode},
     },
     session::{

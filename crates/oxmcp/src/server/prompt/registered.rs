@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{Method, Prompt as Definition, method};
+use oxmcp_protocol::{Method, Prompt as Definition, lenient::Leniency, method};
 use oxmcp_schema::internal::{nearest, quote_text};
 
 use super::{
@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    logged::Logged,
     server::{
         completion::{Completers, Completes},
-        options::{check_access, check_icons},
+        definitions::options::{check_access, check_icons},
         registry::{Access, AskMode, Callable, doubled_name, impl_feature},
     },
     session::{
@@ -90,7 +91,12 @@ impl RegisteredPrompt {
         if let Some(fault) = doubled_name(arguments) {
             return Err(fault);
         }
-        let given = given(arguments)?;
+        let given = given(arguments).or_else(|fault| {
+            let mended = mended(arguments).filter(|_| !context.has_strict_arguments());
+            let mended = mended.ok_or(fault)?;
+            tracing::debug!(prompt = %Logged(&self.definition.name), leniency = Leniency::PromptArgument.name(), "mended the arguments of a prompt");
+            Ok::<_, Faults>(mended)
+        })?;
         self.check_required(&given)?;
         (self.handler)(context, given)
     }
@@ -156,6 +162,27 @@ impl Watched for RegisteredPrompt {
 impl Completes for RegisteredPrompt {
     fn completers(&self) -> &Completers {
         &self.completers
+    }
+}
+
+/// The arguments without those that are null, and the text of numbers and booleans. `None` if there are others, which have no
+/// text.
+fn mended(arguments: Text<'_>) -> Option<Given> {
+    if arguments.is_str("") || arguments.get() == "[]" {
+        return Some(Given::default());
+    }
+    let members = arguments.is_object().then(|| arguments.members())?;
+    let given = members.filter(|(_, value)| !value.is_null());
+    let given = given.map(|(name, value)| Some((name.as_str()?.into_owned(), text_of(value)?)));
+    given.collect()
+}
+
+/// The text of a string, a number or a boolean.
+fn text_of(value: Text<'_>) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.into_owned()),
+        None if value.get().starts_with(['{', '[']) => None,
+        None => Some(value.get().to_owned()),
     }
 }
 

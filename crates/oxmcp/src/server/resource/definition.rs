@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::Error,
     server::{
-        options::resource_options,
+        definitions::options::resource_options,
         registry::{Access, AskMode},
     },
     session::handler::traits::{Handler, HandlerFuture},

@@ -19,7 +19,7 @@ use crate::{
     logged::Logged,
     server::{
         completion::{Completers, Completes},
-        options::{check_access, check_icons},
+        definitions::options::{check_access, check_icons},
         registry::{Access, AskMode, Feature, Registry, impl_feature},
     },
     session::{

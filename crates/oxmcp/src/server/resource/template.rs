@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     server::{
         completion::{Completer, Completers, IntoCompleter},
-        options::resource_options,
+        definitions::options::resource_options,
         registry::{Access, AskMode},
     },
     session::{

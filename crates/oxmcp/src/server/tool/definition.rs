@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     server::{
-        options::options,
+        definitions::options::options,
         registry::{Access, AskMode},
     },
     session::{
@@ -82,6 +82,10 @@ pub struct Tool {
     pub(super) requires: Vec<String>,
     /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
+    /// Whether invalid arguments are refused, even if they could be mended.
+    pub(super) is_strict: bool,
+    /// Whether the schemas are listed exactly as they validate.
+    pub(super) is_exact: bool,
     /// The first mistake in the definition.
     pub(super) mistake: Option<Error>,
 }
@@ -193,6 +197,8 @@ impl Tool {
             validated: true,
             spawned: false,
             is_live: false,
+            is_strict: false,
+            is_exact: false,
             access: Access::default(),
             ask_mode,
             layers: Vec::new(),
@@ -301,6 +307,57 @@ impl Tool {
     #[must_use]
     pub fn output_schema(self, schema: impl IntoSchema) -> Self {
         self.set_output(schema.into_schema())
+    }
+
+    /// Lists the schemas exactly as they are, for clients that read all of JSON Schema.
+    ///
+    /// By default the list has the form that hosts and the APIs of models accept (see [`Schema::listed`]): an enum, for example,
+    /// is one object with the properties of all its variants. Arguments and results are validated against the exact schemas in
+    /// any case. [`Server::check`](crate::Server::check) reports the parts of a listed schema that hosts are known to refuse.
+    ///
+    /// ```
+    /// # use oxmcp::Tool;
+    /// let schema = r#"{"type": "object", "anyOf": [{"required": ["id"]}, {"required": ["name"]}]}"#;
+    /// let tool = Tool::dynamic("find", "Find a user", schema, |_cx, _arguments| async { Ok("Ann") }).exact_schema();
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn exact_schema(mut self) -> Self {
+        self.is_exact = true;
+        self
+    }
+
+    /// Refuses arguments that are not valid, even if it is clear what they mean.
+    ///
+    /// Models often write arguments slightly wrong, and weaker ones never get them right. So if, and only if, arguments are not
+    /// valid, these changes are tried, only to the values that validation has refused, and they count only if all arguments are
+    /// valid afterwards:
+    /// - A null for a property that is not required is left out.
+    /// - A string is read as JSON where the schema accepts no string: `"5"` for a number, or an object in quotes.
+    /// - `[]` and `""` in place of all arguments are `{}`.
+    ///
+    /// The handler gets the changed arguments. A log event of the level debug names the changes. For all tools of a server there
+    /// is [`Server::strict_arguments`](crate::Server::strict_arguments).
+    ///
+    /// ```
+    /// use oxmcp::{JsonSchema, Server, Tool, testing};
+    /// use serde_json::json;
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Page { #[serde(default)] number: u32 }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> oxmcp::Result<()> {
+    /// let page = |name| Tool::new(name, "Show a page", |Page { number }: Page| async move { number });
+    /// let server = Server::new("book", "1.0.0").tools([page("lenient"), page("strict").strict_arguments()]);
+    /// let t = testing::connect(&server).await?;
+    /// assert!(!t.call_tool("lenient", json!({"number": "5"})).await?.is_error);
+    /// assert!(t.call_tool("strict", json!({"number": "5"})).await?.is_error);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn strict_arguments(mut self) -> Self {
+        self.is_strict = true;
+        self
     }
 
     /// Disables the validation of arguments and results: for proxies, whose peer validates.

@@ -3,12 +3,14 @@
 use std::{fmt, future::Future, pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
-use oxmcp_protocol::CallToolResult;
+use oxmcp_protocol::{
+    CallToolResult,
+    lenient::{Leniency, Tolerated},
+};
 use oxmcp_schema::{
     JsonSchema, Schema,
     internal::{
-        Read, misspelt_property, read_whole_numbers, refused_number, refused_property,
-        without_fractions,
+        Change, Mended, Read, misspelt_property, read_whole_numbers, refusal, without_fractions,
     },
 };
 use serde::de::DeserializeOwned;
@@ -72,8 +74,8 @@ impl ToolArguments for () {
         Schema::empty_object()
     }
 
-    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(Text::checked(json))
+    fn read(cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        schemas.check_or_mend(&cx, Text::checked(json)).map(drop)
     }
 }
 
@@ -85,7 +87,8 @@ impl ToolArguments for (RequestContext,) {
     }
 
     fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        schemas.check(Text::checked(json)).map(|()| (context,))
+        schemas.check_or_mend(&context, Text::checked(json))?;
+        Ok((context,))
     }
 }
 
@@ -96,8 +99,8 @@ impl<Input: ToolInput> ToolArguments for (Input,) {
         Schema::of::<Input>()
     }
 
-    fn read(_cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        Ok((schemas.read(json)?,))
+    fn read(cx: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
+        Ok((schemas.read(&cx, json)?,))
     }
 }
 
@@ -109,7 +112,8 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
     }
 
     fn read(context: RequestContext, schemas: &ToolSchemas, json: &str) -> Result<Self, ToolError> {
-        Ok((Context::of(context), schemas.read(json)?))
+        let input = schemas.read(&context, json)?;
+        Ok((Context::of(context), input))
     }
 }
 
@@ -128,6 +132,8 @@ pub struct ToolSchemas {
     pub(super) check_arguments: ArgumentsCheck,
     /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
+    /// Whether invalid arguments are refused, even if they could be mended.
+    pub(super) is_strict: bool,
 }
 
 impl Watched for ToolSchemas {
@@ -150,8 +156,49 @@ impl ToolSchemas {
         fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
+    /// Validates the arguments of a call. Returns the mended arguments, if only these are valid.
+    fn check_or_mend(
+        &self,
+        cx: &RequestContext,
+        arguments: Text<'_>,
+    ) -> Result<Option<String>, ToolError> {
+        let Err(refusal) = self.check(arguments) else {
+            return Ok(None);
+        };
+        let mended = self.mend(cx, arguments).ok_or(refusal)?;
+        self.log_mended(&mended);
+        Ok(Some(mended.text))
+    }
+
+    /// Mends arguments that are not valid. `None` if they cannot be mended, or must not be.
+    #[cold]
+    fn mend(&self, cx: &RequestContext, arguments: Text<'_>) -> Option<Mended> {
+        let input = self.input.as_ref().filter(|_| !self.is_strict)?;
+        if cx.has_strict_arguments() || arguments.doubled_name().is_some() {
+            return None;
+        }
+        input.mend(arguments)
+    }
+
+    fn log_mended(&self, mended: &Mended) {
+        let changes = mended.changes.iter().map(|(place, change)| {
+            let leniency = match change {
+                Change::NullLeftOut => Leniency::NullArgument,
+                Change::StringRead => Leniency::TextArgument,
+                Change::EmptyObject => Leniency::NoArguments,
+            };
+            Tolerated::new(leniency, place).to_string()
+        });
+        let changes = changes.collect::<Vec<_>>().join(", ");
+        tracing::debug!(tool = %Logged(&self.tool), changes = %Logged(&changes), "mended the arguments of a call");
+    }
+
     /// Validates the arguments of a call, and reads them.
-    fn read<T: DeserializeOwned>(&self, arguments: &str) -> Result<T, ToolError> {
+    fn read<T: DeserializeOwned>(
+        &self,
+        cx: &RequestContext,
+        arguments: &str,
+    ) -> Result<T, ToolError> {
         let arguments = Text::checked(arguments);
         // In most cases one pass over the JSON validates and reads the arguments.
         let read = self.input.as_ref().and_then(|it| it.read(arguments));
@@ -160,7 +207,7 @@ impl ToolSchemas {
             has_unlisted_names,
         }) = read
         else {
-            return self.read_slowly(arguments);
+            return self.read_slowly(cx, arguments);
         };
         if has_unlisted_names {
             self.check_names(arguments)?;
@@ -169,10 +216,27 @@ impl ToolSchemas {
         Ok(value)
     }
 
-    /// Validates the arguments of a call, and deserializes them with serde_json: as they are, or rewritten.
+    /// Validates the arguments of a call, and deserializes them with serde_json: as they are, or mended.
     #[cold]
-    fn read_slowly<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
-        self.check(arguments)?;
+    fn read_slowly<T: DeserializeOwned>(
+        &self,
+        cx: &RequestContext,
+        arguments: Text<'_>,
+    ) -> Result<T, ToolError> {
+        let Err(refusal) = self.check(arguments) else {
+            return self.read_valid(arguments);
+        };
+        let Some(mended) = self.mend(cx, arguments) else {
+            return Err(refusal);
+        };
+        // If the type refuses what was mended, the errors are those of what was sent.
+        let read = self.read_valid(Text::checked(&mended.text));
+        read.map_err(|_| refusal)
+            .inspect(|_| self.log_mended(&mended))
+    }
+
+    /// Deserializes valid arguments with serde_json: as they are, or with integers in place of whole numbers.
+    fn read_valid<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<T, ToolError> {
         let error = match arguments.parse() {
             Ok(value) => return self.check_spelling::<T>(arguments).map(|()| value),
             Err(error) => error,
@@ -198,13 +262,7 @@ impl ToolSchemas {
         arguments: Text<'_>,
         error: &serde_json::Error,
     ) -> ToolError {
-        // The position refers to an internal copy of the arguments, and would only confuse.
-        let error = error.to_string();
-        let error = error.rsplit_once(" at line ").map_or(&*error, |it| it.0);
-        let said = refused_number(error).unwrap_or_else(|| error.to_owned());
-        let place = refused_property::<T>(arguments);
-        let place = place.map_or(String::new(), |place| format!("{place}: "));
-        self.invalid(&format_args!("{place}{said}"))
+        self.invalid(&refusal::<T>(self.input.as_ref(), arguments, error))
     }
 
     /// Refuses a property whose name is misspelt. Other unknown properties are accepted, since clients add some.
@@ -323,8 +381,9 @@ where
         let handler = Arc::clone(&handler);
         Box::pin(async move {
             let text = Text::checked(&arguments);
-            let output = match schemas.check(text) {
-                Ok(()) => {
+            let output = match schemas.check_or_mend(&context, text) {
+                Ok(mended) => {
+                    let text = mended.as_deref().map_or(text, Text::checked);
                     let running = pin!(handler(context, text.to_raw()));
                     let output = watched(&schemas, running).await;
                     output.into_checked_result(schemas.output.as_ref())

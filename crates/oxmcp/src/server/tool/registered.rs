@@ -19,7 +19,7 @@ use crate::{error::Error, limits::Limits};
 use crate::{
     error::Result,
     server::{
-        options::{check_access, check_icons},
+        definitions::options::{check_access, check_icons},
         registry::{Access, AskMode, Callable, impl_feature},
     },
     session::{
@@ -62,6 +62,8 @@ impl RegisteredTool {
             validated,
             spawned,
             is_live,
+            is_strict,
+            is_exact,
             access,
             ask_mode,
             layers,
@@ -77,15 +79,20 @@ impl RegisteredTool {
         input
             .ensure_object()
             .map_err(|error| of_tool(&definition.name, &error.into()))?;
+        let listed = |schema: &Schema| match is_exact {
+            true => schema.as_raw().to_owned(),
+            false => schema.listed(),
+        };
+        let listed_input = listed(&input);
         // The limit is the default of clients, which would not remember more.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(
-            Text::from(input.as_raw()),
+            Text::from(&*listed_input),
             Limits::default().client.max_mirrored_bytes,
         )
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
-        definition.input_schema = input.as_raw().into();
-        definition.output_schema = output.as_ref().map(|output| output.as_raw().into());
+        definition.input_schema = (&*listed_input).into();
+        definition.output_schema = output.as_ref().map(|output| (&*listed(output)).into());
         // A tool without input advertises that it takes no arguments. None could be misspelt, so arguments that clients add are
         // accepted.
         let takes_nothing = is_inferred && input == Schema::empty_object();
@@ -101,6 +108,7 @@ impl RegisteredTool {
             output: output.filter(|_| validated),
             check_arguments: check,
             is_live,
+            is_strict,
         };
         Ok(Arc::new(Self {
             definition,

@@ -82,7 +82,7 @@ async fn m5_a_tool_without_input_says_that_it_takes_none_and_ignores_what_comes(
     let listed = crate::support::answer(&server, Revision::LATEST, "tools/list", json!({})).await;
     for index in [0, 1] {
         let schema = &listed["result"]["tools"][index]["inputSchema"];
-        let empty = json!({"type": "object", "additionalProperties": false});
+        let empty = json!({"type": "object", "properties": {}, "additionalProperties": false});
         assert_eq!(*schema, empty);
     }
     let answer = call(&server, Revision::LATEST, "nothing", json!({"a": 3})).await;

@@ -2,4 +2,5 @@
 
 mod handlers;
 mod listing;
+mod mended_arguments;
 mod validation;

@@ -251,7 +251,7 @@ impl LegacySse {
         self.settings
             .server
             .as_ref()
-            .map_or(Ok(()), Server::check)?;
+            .map_or(Ok(()), Server::check_built)?;
         let listener = listen(address).await?;
         if let Some(server) = &self.settings.server {
             #[cfg(feature = "auth")]

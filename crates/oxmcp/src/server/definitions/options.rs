@@ -83,7 +83,7 @@ macro_rules! options {
 /// the field `cache`.
 macro_rules! resource_options {
     ($type:ident by $id:ident: $noun:literal) => {
-        crate::server::options::options! {
+        crate::server::definitions::options::options! {
             $type by $id: $noun,
             /// Sets a function that decides which callers can see and use it. To the others it does not exist: it is not in
             /// their list, and they can neither read it nor be notified of its updates; they may subscribe to it, as they may
@@ -132,7 +132,7 @@ macro_rules! resource_options {
 ///
 /// # Errors
 /// The first problem.
-pub(super) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
+pub(in crate::server) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
     let checked = access.check();
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
@@ -141,15 +141,15 @@ pub(super) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> 
 ///
 /// # Errors
 /// The first problem.
-pub(super) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
+pub(in crate::server) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
     let checked = icons.iter().try_for_each(Icon::check);
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
 
 /// An error that names the feature and its problem.
-pub(super) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
+pub(in crate::server) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
     Error::misuse(format!("{} {id:?}: {problem}", T::KIND))
 }
 
-pub(super) use options;
-pub(super) use resource_options;
+pub(in crate::server) use options;
+pub(in crate::server) use resource_options;

@@ -1,0 +1,249 @@
+//! Findings: parts of a server's definitions that hosts are known to refuse or to handle badly.
+
+use std::{collections::HashSet, fmt};
+
+use oxmcp_protocol::{Prompt, RawJson, Tool};
+use oxmcp_schema::internal::{SchemaFinding, check_for_hosts, quote_text};
+
+/// The maximum length of a tool's name that the APIs of models accept.
+const MAX_NAME: usize = 64;
+/// The maximum length of a description that the APIs of models accept.
+const MAX_DESCRIPTION: usize = 1024;
+/// The maximum number of tools in a request to a model.
+const MAX_TOOLS: usize = 128;
+
+/// A part of a server's definitions that some hosts refuse or handle badly; see [`Server::check`](crate::Server::check).
+///
+/// The `Display` form is one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The name of the rule, such as `no-items`.
+    pub id: &'static str,
+    /// The kind of the feature: `tool`, `prompt`, `resource` or `template`; `server` for the server as a whole.
+    pub kind: &'static str,
+    /// The name of the feature, or its URI.
+    pub name: String,
+    /// The JSON Pointer into the feature's entry of the list, such as `/inputSchema/properties/tags`.
+    pub pointer: String,
+    /// The behavior of hosts.
+    pub effect: &'static str,
+    /// The remedy.
+    pub remedy: &'static str,
+    /// Whether hosts refuse all tools of the server, or all of the request, because of it.
+    pub is_severe: bool,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, quote_text(&self.name))?;
+        if !self.pointer.is_empty() {
+            write!(f, " at {}", self.pointer)?;
+        }
+        write!(f, ": {}: {}; {}", self.id, self.effect, self.remedy)
+    }
+}
+
+/// Findings about one feature or the server.
+struct Subject<'a> {
+    kind: &'static str,
+    name: &'a str,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Subject<'_> {
+    fn report(
+        &mut self,
+        id: &'static str,
+        pointer: &str,
+        effect: &'static str,
+        remedy: &'static str,
+    ) {
+        self.findings.push(Finding {
+            id,
+            kind: self.kind,
+            name: self.name.to_owned(),
+            pointer: pointer.to_owned(),
+            effect,
+            remedy,
+            is_severe: false,
+        });
+    }
+
+    fn description(&mut self, description: Option<&str>) {
+        let text = description.unwrap_or_default().trim();
+        if text.is_empty() {
+            let remedy = "describe in a sentence what it does";
+            self.report(
+                "no-description",
+                "/description",
+                "models cannot know when to use it",
+                remedy,
+            );
+        } else if text.chars().count() > MAX_DESCRIPTION {
+            let effect = "OpenAI refuses the tool, and other hosts cut the text";
+            let remedy = "use at most 1024 characters";
+            self.report("long-description", "/description", effect, remedy);
+        }
+    }
+
+    fn input(&mut self, schema: &RawJson) {
+        let Ok(schema) = serde_json::from_str(schema.get()) else {
+            return;
+        };
+        for SchemaFinding {
+            id,
+            pointer,
+            effect,
+            remedy,
+            is_severe,
+        } in check_for_hosts(&schema)
+        {
+            self.report(id, &format!("/inputSchema{pointer}"), effect, remedy);
+            if let Some(finding) = self.findings.last_mut() {
+                finding.is_severe = is_severe;
+            }
+        }
+    }
+}
+
+/// The findings about the tools of a server.
+pub(in crate::server) fn of_tools<'a>(
+    server: &str,
+    tools: impl Iterator<Item = &'a Tool>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut names = HashSet::new();
+    let mut titles = HashSet::new();
+    let mut count = 0_usize;
+    for tool in tools {
+        count += 1;
+        let mut subject = Subject {
+            kind: "tool",
+            name: &tool.name,
+            findings: &mut *findings,
+        };
+        if tool.name.contains('.') {
+            let effect =
+                "Claude and OpenAI refuse the name, and hosts replace its dots or drop the tool";
+            subject.report(
+                "tool-name",
+                "/name",
+                effect,
+                "use A-Z, a-z, 0-9, '_' and '-' only",
+            );
+        }
+        if tool.name.len() > MAX_NAME {
+            let effect = "Claude and OpenAI refuse the name, and hosts cut it or drop the tool";
+            subject.report("long-name", "/name", effect, "use at most 64 characters");
+        }
+        if !names.insert(tool.name.to_ascii_lowercase().replace(['.', '-'], "_")) {
+            let effect = "hosts that replace characters in names take it for another tool";
+            let remedy = "use names that differ in their letters and digits";
+            subject.report("similar-name", "/name", effect, remedy);
+        }
+        if tool
+            .title
+            .as_ref()
+            .is_some_and(|title| !titles.insert(title))
+        {
+            let effect = "users cannot tell it from another tool";
+            subject.report(
+                "duplicate-title",
+                "/title",
+                effect,
+                "give each tool another title",
+            );
+        }
+        subject.description(tool.description.as_deref());
+        subject.input(&tool.input_schema);
+    }
+    if count > MAX_TOOLS {
+        let mut subject = Subject {
+            kind: "server",
+            name: server,
+            findings,
+        };
+        let effect = "OpenAI and VS Code accept 128 tools in a request, and other hosts fewer";
+        let remedy = "offer fewer tools, or show some callers only some of them by `visible_to`";
+        subject.report("many-tools", "", effect, remedy);
+    }
+}
+
+/// The findings about the prompts of a server.
+pub(in crate::server) fn of_prompts<'a>(
+    prompts: impl Iterator<Item = &'a Prompt>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut titles = HashSet::new();
+    for prompt in prompts {
+        let mut subject = Subject {
+            kind: "prompt",
+            name: &prompt.name,
+            findings: &mut *findings,
+        };
+        if prompt
+            .name
+            .contains(|c: char| c.is_whitespace() || c == '/')
+        {
+            let effect = "hosts that offer prompts as commands cannot call it";
+            subject.report(
+                "prompt-name",
+                "/name",
+                effect,
+                "use a name without spaces and slashes",
+            );
+        }
+        if prompt
+            .title
+            .as_ref()
+            .is_some_and(|title| !titles.insert(title))
+        {
+            let effect = "users cannot tell it from another prompt";
+            subject.report(
+                "duplicate-title",
+                "/title",
+                effect,
+                "give each prompt another title",
+            );
+        }
+        if prompt
+            .description
+            .as_deref()
+            .is_none_or(|text| text.trim().is_empty())
+        {
+            let effect = "users cannot know what it does";
+            subject.report(
+                "no-description",
+                "/description",
+                effect,
+                "describe it in a sentence",
+            );
+        }
+    }
+}
+
+/// The findings about resources or templates, which are given by their URIs and titles.
+pub(in crate::server) fn of_resources<'a>(
+    kind: &'static str,
+    resources: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+    findings: &mut Vec<Finding>,
+) {
+    let mut titles = HashSet::new();
+    for (name, title) in resources {
+        if title.is_some_and(|title| !titles.insert(title)) {
+            let mut subject = Subject {
+                kind,
+                name,
+                findings: &mut *findings,
+            };
+            let effect = "users cannot tell it from another resource";
+            subject.report(
+                "duplicate-title",
+                "/title",
+                effect,
+                "give each resource another title",
+            );
+        }
+    }
+}
