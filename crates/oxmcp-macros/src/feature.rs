@@ -20,7 +20,7 @@
 use proc_macro::{Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 use crate::{
-    function::{Function, Parameter, Purpose},
+    function::{Function, Parameter, Purpose, outer_type},
     literal,
     options::Options,
     tokens::{Mistake, fill, flatten},
@@ -154,11 +154,12 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
             mistakes.push(Mistake::new(argument.name.span(), message));
             continue;
         };
-        let outer = outer_type(&argument.ty);
-        let may_be_missing = outer == "Option" || argument.serde().contains("default");
+        let may_be_missing = outer_type(&argument.ty) == "Option"
+            || argument.default.is_some()
+            || argument.serde().contains("default");
         if variable.is_optional && !variable.is_list && !may_be_missing {
             let message = format!(
-                "a URI may be without `{name}`: take an `Option`, or write `#[serde(default)]` before it"
+                "a URI may be without `{name}`: take an `Option`, or write `#[default(..)]` before it"
             );
             mistakes.push(Mistake::new(argument.name.span(), message));
         }
@@ -170,20 +171,6 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
         }
     }
     !variables.is_empty()
-}
-
-/// The last segment of a type's path, without its generics.
-fn outer_type(ty: &TokenStream) -> String {
-    let tokens = flatten(ty.clone());
-    let words = tokens.iter().map_while(|token| match token {
-        TokenTree::Ident(ident) => Some(ident.to_string()),
-        TokenTree::Punct(punct) if punct.as_char() == ':' => Some(String::new()),
-        _ => None,
-    });
-    words
-        .filter(|word| !word.is_empty())
-        .last()
-        .unwrap_or_default()
 }
 
 /// The companion of the function: the enum with `fn tool(<state>) -> Tool { body }`.
@@ -273,7 +260,16 @@ fn name(options: &Options, function: &Function) -> TokenStream {
 /// The struct into which the arguments are deserialized, if there are any.
 fn input(facade: &str, function: &Function) -> TokenStream {
     let mut fields = TokenStream::new();
+    let mut defaults = TokenStream::new();
     for parameter in function.parameters_of(Purpose::Argument) {
+        if let Some(value) = &parameter.default {
+            let name = format!("__default_{}", plain(&parameter.name));
+            let code = format!("fn {name}() -> TYPE {{ {} }}", default_value(value));
+            let holes = [("TYPE", parameter.ty.clone()), ("VALUE", value.clone())];
+            defaults.extend(fill(&code, Span::mixed_site(), &holes));
+            let attribute = format!("#[serde(default = \"{name}\")]");
+            fields.extend(fill(&attribute, Span::mixed_site(), &[]));
+        }
         for attribute in &parameter.attributes {
             let hash = TokenTree::Punct(Punct::new('#', Spacing::Alone));
             fields.extend([hash, TokenTree::Group(attribute.clone())]);
@@ -293,7 +289,21 @@ fn input(facade: &str, function: &Function) -> TokenStream {
          #[oxmcp(crate = \"{facade}\")]
          struct __Input {{ FIELDS }}"
     );
-    fill(&code, Span::mixed_site(), &[("FIELDS", fields)])
+    defaults.extend(fill(&code, Span::mixed_site(), &[("FIELDS", fields)]));
+    defaults
+}
+
+/// The code of a default: text becomes a `String`, or what else is made of it.
+fn default_value(value: &TokenStream) -> &'static str {
+    let is_text = match flatten(value.clone()).as_slice() {
+        [TokenTree::Literal(literal)] => literal::text(&literal.to_string()).is_some(),
+        _ => false,
+    };
+    if is_text {
+        "::core::convert::From::from(VALUE)"
+    } else {
+        "VALUE"
+    }
 }
 
 /// The closure that destructures the arguments and calls the function, in the order of its parameters.

@@ -38,6 +38,8 @@ pub(crate) struct Parameter {
     pub(crate) ty: TokenStream,
     /// The attributes of the field that the parameter becomes: its doc comment, and the attributes of the derives.
     pub(crate) attributes: Vec<Group>,
+    /// The expression in `#[default(..)]`.
+    pub(crate) default: Option<TokenStream>,
 }
 
 impl Function {
@@ -246,16 +248,26 @@ impl Parameter {
                 return Err(Mistake::new(attribute.span(), message));
             }
         }
+        let default = default_of(attributes, purpose, &ty)?;
         let mut attributes = attributes.to_vec();
         attributes.retain(|it| {
-            !is_mark(it, "state") && !is_mark(it, "context") && !is_for_the_compiler(it)
+            !is_mark(it, "state")
+                && !is_mark(it, "context")
+                && !is_default(it)
+                && !is_for_the_compiler(it)
         });
-        Ok(Self {
+        let parameter = Self {
             purpose,
             name: name.clone(),
             ty,
             attributes,
-        })
+            default,
+        };
+        if parameter.default.is_some() && parameter.serde().contains("default") {
+            let message = "this parameter has two defaults: `#[default(..)]` and that of serde";
+            return Err(Mistake::new(span, message));
+        }
+        Ok(parameter)
     }
 
     /// The text of the parameter's serde attributes.
@@ -263,6 +275,56 @@ impl Parameter {
         let of_serde = self.attributes.iter().map(|it| it.stream().to_string());
         of_serde.filter(|it| it.starts_with("serde")).collect()
     }
+}
+
+/// The expression in `#[default(..)]`, if there is one.
+fn default_of(
+    attributes: &[Group],
+    purpose: Purpose,
+    ty: &TokenStream,
+) -> Result<Option<TokenStream>, Mistake> {
+    let Some(attribute) = attributes.iter().find(|it| is_default(it)) else {
+        return Ok(None);
+    };
+    let mistake = |message: &str| Err(Mistake::new(attribute.span(), message));
+    match purpose {
+        Purpose::Argument => {}
+        Purpose::State => {
+            return mistake(
+                "state has no default: it is passed to the function that makes the tool",
+            );
+        }
+        Purpose::Context => return mistake("the context is always there, and has no default"),
+    }
+    if outer_type(ty) == "Option" {
+        return mistake(
+            "a parameter with a default is never `None`: write `T` in place of `Option<T>`, or leave out the default",
+        );
+    }
+    match flatten(attribute.stream()).as_slice() {
+        [_, TokenTree::Group(value)]
+            if value.delimiter() == Delimiter::Parenthesis && !value.stream().is_empty() =>
+        {
+            Ok(Some(value.stream()))
+        }
+        _ => {
+            mistake("a default is a value in parentheses: `#[default(3)]` or `#[default(\"red\")]`")
+        }
+    }
+}
+
+/// The last segment of a type's path, without its generics.
+pub(crate) fn outer_type(ty: &TokenStream) -> String {
+    let tokens = flatten(ty.clone());
+    let words = tokens.iter().map_while(|token| match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()),
+        TokenTree::Punct(punct) if punct.as_char() == ':' => Some(String::new()),
+        _ => None,
+    });
+    words
+        .filter(|word| !word.is_empty())
+        .last()
+        .unwrap_or_default()
 }
 
 fn not_a_name(span: Span) -> Mistake {
@@ -280,6 +342,16 @@ fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
             span,
             "a parameter needs a type of its own here",
         ));
+    }
+    let is_shared = |token: &&TokenTree| {
+        let shared = ["Mutex", "RwLock"];
+        word(Some(token)).is_some_and(|word| shared.contains(&word.as_str()))
+    };
+    if purpose == Purpose::Argument
+        && let Some(shared) = flat.iter().find(is_shared)
+    {
+        let message = "an argument is read from JSON; for state that calls share write `#[state]` before the parameter";
+        return Err(Mistake::new(shared.span(), message));
     }
     let mut tokens = flat.iter().enumerate();
     let reference = tokens.find(|(_, token)| punct(Some(token)) == Some('&'));
@@ -321,6 +393,11 @@ fn attributes_of(tokens: &[TokenTree]) -> (Vec<Group>, &[TokenTree]) {
 fn is_mark(attribute: &Group, mark: &str) -> bool {
     let tokens = flatten(attribute.stream());
     tokens.len() == 1 && word(tokens.first()).is_some_and(|word| word == mark)
+}
+
+/// Whether an attribute is `#[default]` in any form.
+fn is_default(attribute: &Group) -> bool {
+    word(flatten(attribute.stream()).first()).is_some_and(|word| word == "default")
 }
 
 /// Whether an attribute sets a lint, and so stays on the parameter of the function.

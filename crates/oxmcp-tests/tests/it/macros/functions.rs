@@ -173,3 +173,79 @@ async fn the_crate_may_have_another_path() {
         .resource_template(memo::template());
     assert_eq!(text(&server, "add", json!({"a": 4})).await, "4");
 }
+
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Newest,
+    Oldest,
+}
+
+const MOST: u32 = 10;
+
+/// Search.
+#[oxmcp::tool]
+async fn search(
+    text: String,
+    /// how many at most
+    #[default(MOST * 2)]
+    limit: u32,
+    #[default("any \"one\"")] r#in: String,
+    #[default(Order::Newest)] order: Order,
+    #[default(-1.5)] least: f64,
+    #[default(vec!["a".to_owned()])] tags: Vec<String>,
+) -> String {
+    format!("{text} {limit} {in} {order:?} {least} {tags:?}", in = r#in)
+}
+
+#[tokio::test]
+async fn defaults_are_used_and_listed() {
+    let server = Server::new("a", "1.0.0").tool(search::tool());
+    let said = text(&server, "search", json!({"text": "x"})).await;
+    assert_eq!(said, r#"x 20 any "one" Newest -1.5 ["a"]"#);
+    let given =
+        json!({"text": "x", "limit": 1, "in": "y", "order": "oldest", "least": 0, "tags": []});
+    assert_eq!(text(&server, "search", given).await, "x 1 y Oldest 0 []");
+    let t = testing::connect(&server).await.unwrap();
+    let tools = t.tools().all().await.unwrap();
+    let schema: Value = serde_json::from_str(tools[0].input_schema.get()).unwrap();
+    assert_eq!(schema["required"], json!(["text"]));
+    let default = |name: &str| schema["properties"][name]["default"].clone();
+    assert_eq!(default("limit"), 20);
+    assert_eq!(default("in"), "any \"one\"");
+    assert_eq!(default("order"), "newest");
+    assert_eq!(default("least"), -1.5);
+    assert_eq!(default("tags"), json!(["a"]));
+    assert_eq!(
+        schema["properties"]["limit"]["description"],
+        "how many at most"
+    );
+}
+
+/// Write a poem.
+#[oxmcp::prompt]
+async fn poem(topic: String, #[default(4)] lines: u8) -> String {
+    format!("{lines} lines about {topic}")
+}
+
+/// The forecast.
+#[oxmcp::resource("weather://{city}{?days}")]
+async fn forecast(city: String, #[default(7)] days: u8) -> String {
+    format!("{days} days in {city}")
+}
+
+#[tokio::test]
+async fn prompts_and_templates_have_defaults() {
+    let server = Server::new("a", "1.0.0")
+        .prompt(poem::prompt())
+        .resource_template(forecast::template());
+    let t = testing::connect(&server).await.unwrap();
+    let prompts = t.prompts().all().await.unwrap();
+    let required: Vec<_> = prompts[0].arguments.iter().map(|it| it.required).collect();
+    assert_eq!(required, [true, false]);
+    let got = t.get_prompt("poem", [("topic", "sheep")]).await.unwrap();
+    let said = got.messages[0].content.as_text();
+    assert_eq!(said, Some("4 lines about sheep"));
+    let read = t.read_resource("weather://Oslo").await.unwrap();
+    assert_eq!(read.contents[0].as_text(), Some("7 days in Oslo"));
+}

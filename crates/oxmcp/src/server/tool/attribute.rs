@@ -15,17 +15,13 @@
 ///     /// the dividend
 ///     a: f64,
 ///     /// the divisor, not 0
-///     #[serde(default = "one")]
+///     #[default(1.0)]
 ///     b: f64,
 /// ) -> Result<f64, ToolError> {
 ///     if b == 0.0 {
 ///         return Err(ToolError::new("b must not be 0"));
 ///     }
 ///     Ok(a / b)
-/// }
-///
-/// fn one() -> f64 {
-///     1.0
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> oxmcp::Result<()> {
@@ -43,6 +39,8 @@
 /// # Parameters
 /// - Parameters with a plain name and an owned type are arguments. Their doc comments are the descriptions, and attributes of
 ///   serde and schemars have the same meaning as on a field of a struct. An [`Option`] can be omitted by the caller.
+/// - `#[default(VALUE)]` gives an argument a default, which can be any expression of its type. The caller can omit the argument
+///   then, and the schema shows the default, if the type implements `serde::Serialize`.
 /// - The parameter whose type ends in [`RequestContext`](crate::RequestContext), or that has `#[context]`, is the context.
 /// - Parameters with `#[state]` are state that handlers share: it is passed to `tool(..)`, in the order of the parameters, and
 ///   cloned for each call.
