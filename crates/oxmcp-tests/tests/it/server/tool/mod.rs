@@ -3,4 +3,5 @@
 mod handlers;
 mod listing;
 mod mended_arguments;
+mod refused_values;
 mod validation;
