@@ -251,6 +251,7 @@ pub mod traits {
     //! |---|---|
     //! | [`Handler`], [`HandlerFuture`], [`HandlerContext`] | functions that can be handlers |
     //! | [`StateArguments`], [`SharedAs`], [`OfState`] | handlers that share a state |
+    //! | [`IntoFeature`] | tools, prompts, resources and templates that are added to a server |
     //! | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | arguments, results and errors of tools |
     //! | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | arguments and results of prompts |
     //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | those of resources |
@@ -267,9 +268,9 @@ pub mod traits {
     };
     #[cfg(feature = "server")]
     pub use crate::server::{
-        CompleterArguments, IntoCompleter, IntoCompletion, IntoPromptResult, IntoResourceResult,
-        IntoToolError, IntoToolResult, PromptArguments, PromptInput, Questions, ResourceArguments,
-        TemplateArguments, TemplateInput, ToolArguments, ToolInput,
+        CompleterArguments, IntoCompleter, IntoCompletion, IntoFeature, IntoPromptResult,
+        IntoResourceResult, IntoToolError, IntoToolResult, PromptArguments, PromptInput, Questions,
+        ResourceArguments, TemplateArguments, TemplateInput, ToolArguments, ToolInput,
     };
     pub use crate::session::{
         DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork, Handler,

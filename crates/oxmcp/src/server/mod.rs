@@ -46,6 +46,7 @@ pub(crate) use dispatch::needed_scopes;
 pub(crate) use features::Features;
 pub use prompt::attribute::prompt;
 pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, PromptInput};
+pub use registry::IntoFeature;
 pub use resource::attribute::resource;
 pub use resource::{
     FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate,

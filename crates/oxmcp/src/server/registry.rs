@@ -161,6 +161,29 @@ pub(crate) trait Feature: Send + Sync + Sized + 'static {
     }
 }
 
+/// An argument of [`Server::tool`](crate::Server::tool) and its siblings: a [`Tool`](struct@crate::Tool), a
+/// [`Prompt`](struct@crate::Prompt), a [`Resource`](struct@crate::Resource) or a
+/// [`ResourceTemplate`](crate::ResourceTemplate).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a `{T}`",
+    label = "not a `{T}`",
+    note = "a function with the attribute `#[oxmcp::tool]` makes its tool by its name: write `.tool(divide::tool())` in place of \
+            `.tool(divide)`, and likewise `::prompt()`, `::resource()` and `::template()`",
+    note = "for any other function: `Tool::new(name, description, function)`, and likewise the others"
+)]
+pub trait IntoFeature<T> {
+    /// Returns the feature.
+    #[doc(hidden)]
+    fn into_feature(self) -> T;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> IntoFeature<T> for T {
+    fn into_feature(self) -> T {
+        self
+    }
+}
+
 /// Implements [`Feature`] for a type that has the fields `definition` and `access`.
 macro_rules! impl_feature {
     (

@@ -7,7 +7,7 @@ use oxmcp_protocol::CacheHint;
 use super::{Prompt, RegisteredPrompt};
 use crate::{
     error::Result,
-    server::server::Server,
+    server::{registry::IntoFeature, server::Server},
     session::handler::state_scope::{OfState, StateScope},
 };
 
@@ -25,8 +25,8 @@ impl Server {
     /// ```
     #[must_use]
     #[doc(alias("prompts/list", "prompts/get"))]
-    pub fn prompt(self, prompt: Prompt) -> Self {
-        self.prompts([prompt])
+    pub fn prompt(self, prompt: impl IntoFeature<Prompt>) -> Self {
+        self.prompts([prompt.into_feature()])
     }
 
     /// Adds prompts, as [`prompt`](Self::prompt) does. Clients get them sorted by name. An empty list, `prompts([])`, tells

@@ -7,7 +7,10 @@ use oxmcp_protocol::CacheHint;
 use super::{FileResources, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate};
 use crate::{
     error::Result,
-    server::{registry::Feature, server::Server},
+    server::{
+        registry::{Feature, IntoFeature},
+        server::Server,
+    },
     session::handler::state_scope::{OfState, StateScope},
 };
 
@@ -25,8 +28,8 @@ impl Server {
     /// ```
     #[must_use]
     #[doc(alias("resources/list", "resources/read"))]
-    pub fn resource(self, resource: Resource) -> Self {
-        self.resources([resource])
+    pub fn resource(self, resource: impl IntoFeature<Resource>) -> Self {
+        self.resources([resource.into_feature()])
     }
 
     /// Adds resources, as [`resource`](Self::resource) does. Clients get them sorted by URI. `resources([])`, with no
@@ -82,8 +85,8 @@ impl Server {
     /// Mistakes are reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     #[doc(alias = "resources/templates/list")]
-    pub fn resource_template(self, template: ResourceTemplate) -> Self {
-        self.resource_templates([template])
+    pub fn resource_template(self, template: impl IntoFeature<ResourceTemplate>) -> Self {
+        self.resource_templates([template.into_feature()])
     }
 
     /// Adds resource templates, as [`resource_template`](Self::resource_template) does.
@@ -148,7 +151,8 @@ impl Server {
             0 => Ok(Vec::new()),
             listed => files.list(listed).and_then(registered),
         };
-        self.extended(listed).resource_template(files.into())
+        self.extended(listed)
+            .resource_template(ResourceTemplate::from(files))
     }
 }
 

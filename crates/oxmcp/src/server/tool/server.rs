@@ -7,7 +7,7 @@ use oxmcp_protocol::CacheHint;
 use super::{RegisteredTool, Tool};
 use crate::{
     error::Result,
-    server::server::Server,
+    server::{registry::IntoFeature, server::Server},
     session::handler::state_scope::{OfState, StateScope},
 };
 
@@ -17,8 +17,8 @@ impl Server {
     /// Mistakes in the tool are reported by [`check`](Self::check), and when the server begins to serve.
     #[must_use]
     #[doc(alias("tools/list", "tools/call"))]
-    pub fn tool(self, tool: Tool) -> Self {
-        self.tools([tool])
+    pub fn tool(self, tool: impl IntoFeature<Tool>) -> Self {
+        self.tools([tool.into_feature()])
     }
 
     /// Adds tools, as [`tool`](Self::tool) does. Clients get them sorted by name. `tools([])`, with no tools, declares the
