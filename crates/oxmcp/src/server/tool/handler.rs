@@ -338,12 +338,17 @@ pub(super) fn check_arguments<Arguments: ToolArguments>(
 }
 
 /// The check for a handler that takes the arguments as JSON.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it has the signature of all checks"
+)]
 pub(super) fn check_dynamic(
-    _context: RequestContext,
+    context: RequestContext,
     schemas: &ToolSchemas,
     arguments: &str,
 ) -> Result<(), ToolError> {
-    schemas.check(Text::checked(arguments))
+    let mended = schemas.check_or_mend(&context, Text::checked(arguments));
+    mended.map(drop)
 }
 
 /// Erases the type of a handler of typed arguments.

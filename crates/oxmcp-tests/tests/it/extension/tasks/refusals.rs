@@ -160,3 +160,27 @@ async fn no_ids_are_no_subscription_to_tasks() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn mended_arguments_begin_a_task() {
+    #[derive(serde::Deserialize, JsonSchema)]
+    struct Pages {
+        pages: u32,
+    }
+    let schema = json!({"type": "object", "properties": {"pages": {"type": "integer"}}});
+    let tools = [
+        Tool::new("report", "Write it.", |it: Pages| async move { it.pages }),
+        Tool::dynamic("report", "Write it.", schema, |_, arguments| async move {
+            let pages: Pages = serde_json::from_str(arguments.get())?;
+            Ok(pages.pages.to_string())
+        }),
+    ];
+    for tool in tools {
+        let mut peer = Peer::of(&server(tool.task(TaskPolicy::Required))).await;
+        let call = json!({"name": "report", "arguments": {"pages": "7", "more": null}});
+        let answer = peer.ask("tools/call", call).await;
+        let id = answer["result"]["taskId"].as_str().unwrap();
+        let done = peer.until(id, "completed").await;
+        assert_eq!(done["result"]["content"][0]["text"], "7", "{done}");
+    }
+}
