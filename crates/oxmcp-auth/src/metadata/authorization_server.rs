@@ -308,13 +308,15 @@ mod tests {
         let read = AuthorizationServerMetadata::parse_noting(text.as_bytes(), &mut tolerated);
         let read = read.unwrap();
         let words = |all: &[&str]| Some(all.iter().map(|it| (*it).to_owned()).collect());
-        let mut expected = AuthorizationServerMetadata::default();
-        expected.issuer = "https://as.example".to_owned();
-        expected.scopes_supported = words(&["a", "b"]);
-        expected.response_types_supported = words(&["code"]);
-        expected.code_challenge_methods_supported = words(&["S256"]);
-        expected.client_id_metadata_document_supported = true;
-        expected.authorization_response_iss_parameter_supported = true;
+        let expected = AuthorizationServerMetadata {
+            issuer: "https://as.example".to_owned(),
+            scopes_supported: words(&["a", "b"]),
+            response_types_supported: words(&["code"]),
+            code_challenge_methods_supported: words(&["S256"]),
+            client_id_metadata_document_supported: true,
+            authorization_response_iss_parameter_supported: true,
+            ..AuthorizationServerMetadata::default()
+        };
         assert_eq!(read, expected);
         let noted: Vec<_> = tolerated
             .iter()

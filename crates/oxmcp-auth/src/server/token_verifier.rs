@@ -334,8 +334,8 @@ impl TokenVerifier {
                 let (token, until) = issuer.trusted.accept(claims, self.clock_skew);
                 let token = Arc::new(token);
                 if let Some((keys, _)) = &kept {
-                    let verified = (Arc::clone(&token), until, key);
-                    self.cache_signed(issuer, keys, hash, verified, now);
+                    let verified = (hash, Arc::clone(&token), until, key);
+                    self.cache_signed(issuer, keys, verified, now);
                 }
                 Verification::Valid(token)
             }
@@ -368,8 +368,7 @@ impl TokenVerifier {
         &self,
         issuer: &KnownIssuer,
         keys: &Arc<Jwks>,
-        hash: TokenHash,
-        (token, until, key): (Arc<VerifiedToken>, UnixTime, String),
+        (hash, token, until, key): (TokenHash, Arc<VerifiedToken>, UnixTime, String),
         now: UnixTime,
     ) {
         let current = issuer.keys.read();
@@ -532,8 +531,8 @@ mod tests {
         let cached = |keys: &Arc<Jwks>, name: &str, at: UnixTime| {
             let hash = TokenHash::of(name);
             let token = Arc::new(VerifiedToken::new("https://as.example"));
-            let verified = (token, at.plus(600), keys.keys()[0].thumbprint());
-            verifier.cache_signed(issuer, keys, hash, verified, at);
+            let verified = (hash, token, at.plus(600), keys.keys()[0].thumbprint());
+            verifier.cache_signed(issuer, keys, verified, at);
             verifier.known(&hash, at).is_some()
         };
         let old = publish(&sets[0], NOW);

@@ -9,8 +9,8 @@ use oxmcp_auth::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    ISSUER, NOW, RESOURCE, answered, claims, fetch, fetching, fixed, headers, introspecting,
-    is_valid, key, ok, overlaid, refusal, set, status, token, with,
+    ISSUER, NOW, RESOURCE, claims, fetch, fetching, fixed, headers, introspecting, is_valid, key,
+    ok, overlaid, refusal, set, status, token, with,
 };
 
 #[test]
