@@ -1,12 +1,14 @@
-//! The targets of the fuzzers: functions of bytes, which panic if a property does not hold. One file for each crate.
+//! The targets of the fuzzers: functions of bytes, which panic if a property does not hold. One file for each crate, and one for lenient reading.
 
 mod auth;
 mod json;
+mod lenient;
 mod protocol;
 mod schema;
 
 pub use auth::{challenge, login, token};
 pub use json::json;
+pub use lenient::lenient;
 pub use protocol::{batch, envelope, header_value, lines, message, sse, tool_result, uri_template};
 pub use schema::{arguments, schema_pattern};
 
@@ -87,17 +89,33 @@ mod tests {
         vec(piece, 0..40).prop_map(|pieces| pieces.concat())
     }
 
+    #[test]
+    fn every_single_fault_is_read() {
+        for sample in 0..40 {
+            for member in 0..70 {
+                for kind in 0..35 {
+                    lenient(&[sample, member, kind]);
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
         fn all_targets_take_anything(data in data()) {
             for target in [
-                arguments, batch, challenge, envelope, header_value, json, lines, login, message, schema_pattern, sse, token, tool_result,
+                arguments, batch, challenge, envelope, header_value, json, lenient, lines, login, message, schema_pattern, sse, token, tool_result,
                 uri_template,
             ] {
                 target(&data);
             }
+        }
+
+        #[test]
+        fn odd_messages_are_read(data in vec(any::<u8>(), 3..8)) {
+            lenient(&data);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The deserializer that takes what peers write for what the type wants.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use oxmcp_json::{Items as TextItems, Members as TextMembers, Text};
 use serde::de::{
@@ -206,7 +206,11 @@ impl<'s, 'de> Lenient<'s, 'de> {
             let Some(members) = value.object(&[]) else {
                 return Err(Error::new("expected an object"));
             };
+            refuse_twice(value.text, tag)?;
             if value.state.is_unknown() {
+                if let Some(name) = name_twice(value.text) {
+                    return Err(Error::twice(&name));
+                }
                 return visitor.visit_newtype_struct(value);
             }
             visitor.visit_map(members.with_first(tag))
@@ -440,6 +444,22 @@ impl<'de> Deserializer<'de> for Lenient<'_, 'de> {
     }
 }
 
+/// Refuses an object that has a name twice.
+fn refuse_twice(object: Text<'_>, name: &str) -> Result<(), Error> {
+    let mut found = object.members().filter(|(key, _)| key.is_str(name));
+    match found.nth(1) {
+        Some(_) => Err(Error::twice(name)),
+        None => Ok(()),
+    }
+}
+
+/// A name that an object has twice.
+fn name_twice(object: Text<'_>) -> Option<Cow<'_, str>> {
+    let mut seen = HashSet::new();
+    let mut names = object.members().filter_map(|(key, _)| key.as_str());
+    names.find(|name| !seen.insert(name.clone()))
+}
+
 /// The attempts at an entry, as the sequence that an entry of a [list](super::list) reads, and the reason why the first one failed.
 struct EntryAttempts<'s, 'de>(Attempts<'s, 'de>, String);
 
@@ -512,7 +532,10 @@ impl<'s, 'de> Members<'s, 'de> {
     fn with_first(mut self, name: &'static str) -> Self {
         let mut members = self.text.members();
         let found = members.find(|(key, value)| key.is_str(name) && !value.is_null());
-        self.first = found.map(|(_, value)| (name, value));
+        let is_left_out = self.state.leaves_out(&Step::Member(name.into()));
+        self.first = found
+            .filter(|_| !is_left_out)
+            .map(|(_, value)| (name, value));
         self.first_name = Some(name);
         self
     }
@@ -540,6 +563,8 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
                 continue;
             }
             if self.state.leaves_out(&Step::Member((*name).into())) {
+                // The type does not see the name, so it cannot refuse a second one.
+                refuse_twice(self.text, &name)?;
                 continue;
             }
             self.supplied.retain(|it| **it != *name);

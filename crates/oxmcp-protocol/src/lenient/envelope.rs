@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use oxmcp_json::{Cursor, Text, write_string};
 
 use super::{Leniency, Tolerated, repair::without_lone_surrogates};
+use crate::jsonrpc::envelope::Envelope;
 
 /// The members of an envelope that were found, each as its text.
 #[derive(Default)]
@@ -125,7 +126,10 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
         }
     }
     out.push(b'}');
-    (!tolerated.is_empty()).then_some((out, tolerated))
+    // An id that is none, for example, cannot be mended.
+    let mut params = Text::EMPTY;
+    let is_strict = Envelope::parse(&out, &mut params).is_ok();
+    (is_strict && !tolerated.is_empty()).then_some((out, tolerated))
 }
 
 /// Params whose `_meta` or own form is not an object, as the object that was meant. `None` if there is nothing to mend.
@@ -148,6 +152,14 @@ fn mend(params: Text<'_>, tolerate: &mut impl FnMut(Leniency, &str)) -> Option<S
     let is_odd = |(key, value): &(Text<'_>, Text<'_>)| key.is_str("_meta") && !value.is_object();
     if !params.members().any(|member| is_odd(&member)) {
         return Some(params.get().to_owned());
+    }
+    if params
+        .members()
+        .filter(|(key, _)| key.is_str("_meta"))
+        .nth(1)
+        .is_some()
+    {
+        return None;
     }
     let mut out = "{".to_owned();
     for member in params.members() {

@@ -32,6 +32,14 @@ impl Error {
             is_final: false,
         }
     }
+
+    /// The error of a name that an object has twice. Two readers could read a different one of the two: that is never tolerated.
+    pub(super) fn twice(name: &str) -> Self {
+        Self {
+            is_final: true,
+            ..Self::new(format_args!("duplicate field `{name}`"))
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -47,12 +55,8 @@ impl de::Error for Error {
         Self::new(message)
     }
 
-    /// Two readers could read a different one of the two: that is never tolerated.
     fn duplicate_field(field: &'static str) -> Self {
-        Self {
-            is_final: true,
-            ..Self::new(format_args!("duplicate field `{field}`"))
-        }
+        Self::twice(field)
     }
 }
 

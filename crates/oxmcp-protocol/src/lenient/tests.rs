@@ -220,6 +220,26 @@ fn duplicate_names_are_refused() {
     let text = r#"{"content":[{"type":"text","text":"a","text":"b"}],"isError":null}"#;
     assert!(read::<CallToolResult>(text).is_err());
     assert!(read::<CallToolResult>(r#"{"content":[],"content":[],"isError":null}"#).is_err());
+    // A member that is left out, a tag, and a member of a block that is kept as it came are not seen by the type.
+    for text in [
+        r#"{"content":[],"_meta":"odd","_meta":{}}"#,
+        r#"{"content":[{"type":"text","type":"image","text":"a"}],"isError":null}"#,
+        r#"{"content":[{"type":[],"type":"text","text":"a"}]}"#,
+        r#"{"content":[{"type":"image","data":"!","data":"AQID","mimeType":"image/png"}]}"#,
+    ] {
+        assert!(read::<CallToolResult>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn odd_tag_is_left_out() {
+    let text = r#"{"mode":[],"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
+    let read = read::<crate::types::ElicitParams>(text).unwrap();
+    assert!(matches!(read.value, crate::types::ElicitParams::Form(_)));
+    assert_eq!(
+        read.tolerated,
+        [Tolerated::new(Leniency::MemberLeftOut, "/mode")]
+    );
 }
 
 #[test]
@@ -330,6 +350,10 @@ fn envelopes_are_mended() {
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
         r#"{"jsonrpc":"3.0","id":1,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":[],"method":"m","params":[]}"#,
+        r#"{"id":null,"result":{}}"#,
+        r#"{"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[],"_meta":{}}}"#,
     ] {
         assert_eq!(mended(message), None, "{message}");
     }
