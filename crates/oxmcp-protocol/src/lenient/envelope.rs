@@ -58,15 +58,23 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     if !matches!(whole, Ok(true)) || is_twice {
         return None;
     }
+    let method = found.method.and_then(Text::as_str);
+    let is_asked = method.is_some();
     if !found.version.is_some_and(|version| version.is_str("2.0")) {
-        // Some other protocol, unless the message says otherwise.
-        let is_close = found
-            .version
-            .is_none_or(|it| matches!(it.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#));
-        if !is_close {
+        // What a client asks for must say that it is JSON-RPC; the answer to a request of this side can be nothing else.
+        let is_close = found.version.is_none_or(|version| {
+            matches!(version.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#)
+        });
+        if is_asked || !is_close {
             return None;
         }
         tolerate(Leniency::Version, "/jsonrpc");
+    }
+    if found.id.is_some_and(Text::is_null)
+        && method.is_some_and(|method| !method.starts_with("notifications/"))
+    {
+        // A request whose response could not be told from others.
+        return None;
     }
     let mut out = br#"{"jsonrpc":"2.0""#.to_vec();
     let mut add = |name: &str, value: &str| {
@@ -75,7 +83,6 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
         out.extend_from_slice(b"\":");
         out.extend_from_slice(value.as_bytes());
     };
-    let is_asked = found.method.is_some_and(Text::is_string);
     if found.method.is_some() && !is_asked {
         tolerate(Leniency::EnvelopeMember, "/method");
     }

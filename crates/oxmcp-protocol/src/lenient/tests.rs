@@ -304,13 +304,13 @@ fn envelopes_are_mended() {
             "jsonrpc-version",
         ),
         (
-            r#"{"jsonrpc":2.0,"id":2.0,"method":"ping","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":2.0,"method":"ping","params":[]}"#,
             r#"{"jsonrpc":"2.0","id":2,"method":"ping","params":{}}"#,
-            "jsonrpc-version text-id empty-array",
+            "text-id empty-array",
         ),
         (
-            r#"{"jsonrpc":"2.0","id":null,"method":"n"}"#,
-            r#"{"jsonrpc":"2.0","method":"n"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"notifications/n"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/n"}"#,
             "envelope-member",
         ),
         (
@@ -349,6 +349,9 @@ fn envelopes_are_mended() {
         r#"{"jsonrpc":"2.0","id":1,"result":{},"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#,
         r#"{"jsonrpc":"3.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+        r#"{"JsonRpc":"2.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
         r#"{"jsonrpc":"2.0","id":[],"method":"m","params":[]}"#,
         r#"{"id":null,"result":{}}"#,

@@ -293,7 +293,7 @@ async fn a_subscription_invalidates_the_cache_before_its_event() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_cannot_be_read_are_not_cached() {
-    let (mut peer, session) = modern(&client()).await;
+    let (mut peer, session) = modern(&client().strict()).await;
     let listed = listing(&session, CacheMode::Use);
     let request = expect(&mut peer, "tools/list").await;
     answer(&mut peer, &request, json!({"tools": 7, "ttlMs": 60_000})).await;

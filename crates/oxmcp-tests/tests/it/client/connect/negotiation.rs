@@ -77,7 +77,7 @@ async fn w14_an_answer_that_makes_no_sense_is_one_of_a_legacy_server() {
         json!({"supportedVersions": "2026-07-28"}),
         json!([1]),
     ] {
-        let (mut peer, connecting) = connecting(client()).await;
+        let (mut peer, connecting) = connecting(client().strict()).await;
         let probe = expect(&mut peer, "server/discover").await;
         answer(&mut peer, &probe, result.clone()).await;
         open(&mut peer, "2025-06-18").await;
@@ -231,12 +231,7 @@ async fn a_refused_or_garbled_initialize_is_reported() {
 
     let (mut peer, connecting) = crate::client::connecting(client().revisions(LEGACY)).await;
     let request = expect(&mut peer, "initialize").await;
-    answer(
-        &mut peer,
-        &request,
-        json!({"protocolVersion": "2025-11-25"}),
-    )
-    .await;
+    answer(&mut peer, &request, json!({"capabilities": {}})).await;
     let error = connecting.await.unwrap().unwrap_err();
     assert!(error.message().contains("initialize"), "{error}");
 }

@@ -279,7 +279,9 @@ async fn requests_that_were_not_declared_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn params_that_do_not_fit_are_refused() {
     for revision in FORMS {
-        let client = client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
+        let client = client()
+            .strict()
+            .on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
         let answer = answered(client, revision, json!({"message": "no form"})).await;
         let said = answer["error"]["message"].as_str().unwrap();
         assert!(

@@ -252,7 +252,11 @@ async fn a_result_of_an_unknown_kind_is_an_error() {
 async fn a_result_of_the_wrong_type_is_an_error_that_says_so() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
-        for result in [json!({"content": 7}), json!([]), json!("text")] {
+        for result in [
+            json!({"content": [], "content": []}),
+            json!([]),
+            json!("text"),
+        ] {
             let call = tokio::spawn(session.call_tool("t", ()).into_future());
             let request = expect(&mut peer, "tools/call").await;
             answer(&mut peer, &request, result.clone()).await;

@@ -249,7 +249,7 @@ async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
         ),
     ];
     for (client, inputs, named) in cases {
-        let (mut peer, session, _) = session_of(client, MODERN).await;
+        let (mut peer, session, _) = session_of(client.strict(), MODERN).await;
         let call = calling(&session);
         let request = expect(&mut peer, "tools/call").await;
         answer(&mut peer, &request, asks(inputs)).await;

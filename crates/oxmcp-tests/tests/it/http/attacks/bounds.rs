@@ -159,7 +159,7 @@ async fn attack_7_sessions_that_do_not_open_take_no_place() {
                 Limits::default().http(|http| http.max_sessions(1)),
             ))
             .await;
-        for params in [json!({}), json!({"protocolVersion": 7}), json!([])] {
+        for params in [json!({}), json!({"protocolVersion": {}}), json!([])] {
             let failed = request(1, "initialize", params).to_string();
             let response = send(&endpoint, builder("POST"), failed).await;
             assert!(!response.headers().contains_key("mcp-session-id"));

@@ -267,7 +267,7 @@ async fn legacy_and_modern_requests_are_served_on_one_pipe() {
 
 #[tokio::test]
 async fn initialize_with_params_that_do_not_fit_can_be_tried_again() {
-    let mut peer = script(&calculator()).await;
+    let mut peer = script(&calculator().strict()).await;
     for params in [
         json!({}),
         json!({"protocolVersion": 1, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),

@@ -84,7 +84,13 @@ async fn r5_cursors_that_the_list_did_not_give_are_refused() {
             json!({}),
         ] {
             let params = json!({"cursor": cursor});
-            let answer = answer(&server(&["a", "b"], 1), revision, "tools/list", params).await;
+            let answer = answer(
+                &server(&["a", "b"], 1).strict(),
+                revision,
+                "tools/list",
+                params,
+            )
+            .await;
             assert_eq!(
                 answer["error"]["code"], -32602,
                 "{cursor} in {revision}: {answer}"

@@ -308,7 +308,7 @@ async fn a_client_that_does_not_read_makes_nothing_grow_and_delays_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_makes_no_sense_is_refused() {
-    let server = calculator();
+    let server = calculator().strict();
     let mut peer = script(&server).await;
     subscribe(&mut peer, 1, tools()).await;
     let cases = [

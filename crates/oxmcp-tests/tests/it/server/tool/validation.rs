@@ -522,7 +522,7 @@ async fn deep_nesting_in_arguments_is_refused_without_harm() {
 
 #[tokio::test]
 async fn params_that_are_no_object_are_refused() {
-    let mut peer = crate::support::script(&calculator()).await;
+    let mut peer = crate::support::script(&calculator().strict()).await;
     peer.initialize(Revision::V2025_06_18).await.unwrap();
     for (method, params) in [
         ("tools/call", json!(["add", {"a": 1, "b": 2}])),

@@ -55,7 +55,7 @@ async fn s5_3_a_second_initialize_is_refused_and_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn bad_initialize_leaves_the_way_open_for_a_good_one() {
     let (mut peer, transport) = ScriptedPeer::new().await;
-    server().connect(transport).await.unwrap();
+    server().strict().connect(transport).await.unwrap();
     for params in [
         json!({}),
         json!({"protocolVersion": 7, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),
@@ -108,7 +108,7 @@ async fn modern_metadata_that_does_not_fit_is_refused() {
         (VERSION, json!(7), INVALID_PARAMS),
         (VERSION, json!({}), INVALID_PARAMS),
         (INFO, json!("me"), INVALID_PARAMS),
-        (INFO, json!({"name": "me"}), INVALID_PARAMS),
+        (INFO, json!(["me"]), INVALID_PARAMS),
         (CAPABILITIES, json!([]), INVALID_PARAMS),
         (CAPABILITIES, json!("none"), INVALID_PARAMS),
         (CAPABILITIES, Value::Null, INVALID_PARAMS),

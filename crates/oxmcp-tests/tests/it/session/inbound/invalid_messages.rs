@@ -33,7 +33,7 @@ async fn check(peer: &mut ScriptedPeer, cases: &[Case]) {
 
 #[tokio::test(start_paused = true)]
 async fn w4_b6_malformed_messages_are_answered_and_the_session_goes_on() {
-    let mut peer = client_of(&server(), Revision::V2025_11_25).await;
+    let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     let none = || Value::Null;
     check(
         &mut peer,
@@ -108,7 +108,7 @@ async fn w4_b6_malformed_messages_are_answered_and_the_session_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn w4_b6_envelopes_that_make_no_sense_are_answered_and_the_session_goes_on() {
-    let mut peer = client_of(&server(), Revision::V2025_11_25).await;
+    let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     let none = || Value::Null;
     check(
         &mut peer,
@@ -186,7 +186,7 @@ async fn w4_b6_envelopes_that_make_no_sense_are_answered_and_the_session_goes_on
 
 #[tokio::test(start_paused = true)]
 async fn b6_malformed_responses_are_not_answered_under_an_id_of_the_receiver() {
-    let mut peer = client_of(&server(), Revision::V2025_11_25).await;
+    let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     check(
         &mut peer,
         &[
@@ -227,7 +227,7 @@ async fn b6_malformed_responses_are_not_answered_under_an_id_of_the_receiver() {
 
 #[tokio::test(start_paused = true)]
 async fn errors_of_bad_params_and_unknown_methods_name_the_problem() {
-    let mut peer = client_of(&server(), Revision::V2025_11_25).await;
+    let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     check(
         &mut peer,
         &[

@@ -64,7 +64,7 @@ async fn deep_nesting_breaks_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn invalid_utf_8_is_refused() {
-    let mut peer = client_of(&server(), Revision::V2025_11_25).await;
+    let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     for line in [
         &b"\xff\xfe"[..],
         b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xc3\x28\"}",

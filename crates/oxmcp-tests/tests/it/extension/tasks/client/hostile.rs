@@ -6,7 +6,8 @@ use super::*;
 
 /// The error of a call whose task is polled once at most, and whether the client cancelled the task.
 async fn error_after(made: Value, got: Option<Value>) -> (String, bool) {
-    let mut office = Office::open().await;
+    let capabilities = json!({"tools": {}, "extensions": {ID: {}}});
+    let mut office = Office::of(client().strict(), capabilities).await;
     let call = office.call();
     office.answer("tools/call", made).await;
     if let Some(got) = got {
@@ -32,7 +33,7 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
         (
             created(json!({"status": {"a": 1}})),
             None,
-            "is not what",
+            "invalid result",
             false,
         ),
         (
@@ -74,7 +75,7 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
         (
             created(json!({})),
             inlined(json!({"content": 7})),
-            "is not what",
+            "invalid result",
             false,
         ),
         (
