@@ -150,12 +150,13 @@ pub(crate) fn skipped(left_out: usize) -> String {
 
 /// Whether a line of cargo or of a test program reports only that all is well.
 fn is_routine(line: &str) -> bool {
-    const CARGO: [&str; 9] = [
+    const CARGO: [&str; 10] = [
         "Blocking",
         "Compiling",
         "Doc-tests",
         "Downloaded",
         "Downloading",
+        "Executable",
         "Finished",
         "Locking",
         "Running",

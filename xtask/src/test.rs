@@ -1,6 +1,8 @@
 //! `cargo xtask test`: the tests that a contributor runs, and `cargo xtask test all`: all tests, with the programs and packages that
 //! they need.
 
+use std::process::Command;
+
 use xtask::packages::{LEFT_OUT, NGINX, REDIS};
 
 use crate::{
@@ -10,10 +12,12 @@ use crate::{
 };
 
 /// The stages of `cargo xtask test`, which need only Rust and a C compiler.
-const QUICK: [Stage; 3] = [
+const QUICK: [Stage; 2] = [
     ("build the tests and the examples", build),
-    ("unit and integration tests, with the examples", run_built),
-    ("tests of the documentation", documentation),
+    (
+        "unit, integration, example and documentation tests",
+        run_built,
+    ),
 ];
 
 /// All stages. The first four need only Rust and a C compiler.
@@ -96,36 +100,27 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
     }
 }
 
-/// The arguments of `cargo test` for the packages of `cargo xtask test`.
-fn quick(selected: &[&'static str]) -> Vec<&'static str> {
-    let mut args = vec!["test", "--locked", "--no-fail-fast"];
+/// `cargo test` for the packages of `cargo xtask test`. Without a choice of targets it builds the examples as programs.
+fn quick() -> Command {
+    let mut command = cargo(["test", "--locked", "--no-fail-fast"]);
     for package in QUICK_PACKAGES {
-        args.extend(["--package", package]);
+        command.args(["--package", package]);
     }
-    args.extend(["--features", QUICK_FEATURES]);
-    args.extend(selected);
-    args
+    command.args(["--features", QUICK_FEATURES]);
+    command
 }
 
-/// The targets that are built and run; documentation is a stage of its own.
-const QUICK_TARGETS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
-
 fn build() -> Outcome {
-    let args = quick(&[&QUICK_TARGETS[..], &["--no-run"]].concat());
-    step::run_tests("cargo test --no-run", &mut cargo(args))
+    step::run("cargo test --no-run", quick().args(["--no-run", "--quiet"]))
 }
 
 fn run_built() -> Outcome {
-    let mut args = quick(&QUICK_TARGETS);
-    args.push("--");
+    let mut command = quick();
+    command.arg("--");
     for name in LEFT_FOR_ALL {
-        args.extend(["--skip", name]);
+        command.args(["--skip", name]);
     }
-    step::run_tests("cargo test", &mut cargo(args))
-}
-
-fn documentation() -> Outcome {
-    step::run_tests("cargo test --doc", &mut cargo(quick(&["--doc"])))
+    step::run_tests("cargo test", &mut command)
 }
 
 /// Everything that `cargo test` runs in the workspace.

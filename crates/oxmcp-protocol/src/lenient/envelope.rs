@@ -61,7 +61,8 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     let method = found.method.and_then(Text::as_str);
     let is_asked = method.is_some();
     if !found.version.is_some_and(|version| version.is_str("2.0")) {
-        // What a client asks for must say that it is JSON-RPC; the answer to a request of this side can be nothing else.
+        // A request must name the protocol to the letter, as must all that two parsers could read differently. A response can be
+        // nothing else than JSON-RPC.
         let is_close = found.version.is_none_or(|version| {
             matches!(version.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#)
         });

@@ -201,7 +201,7 @@ mod tests {
     struct Endless(Arc<AtomicUsize>);
 
     impl HttpClient for Endless {
-        async fn send(&self, _: Request<Bytes>) -> Result<http::Response<HttpBody>> {
+        async fn send(&self, _: Request<Bytes>) -> Result<Response<HttpBody>> {
             let read = Arc::clone(&self.0);
             let chunks = stream::repeat_with(move || {
                 read.fetch_add(1, Ordering::Relaxed);
@@ -209,7 +209,7 @@ mod tests {
             });
             // Without a bound, the test fails by its last chunk instead of never.
             let chunks = futures_util::StreamExt::take(chunks, 40);
-            Ok(http::Response::new(HttpBody::new(chunks)))
+            Ok(Response::new(HttpBody::new(chunks)))
         }
     }
 

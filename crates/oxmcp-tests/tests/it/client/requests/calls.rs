@@ -11,7 +11,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::client::{answer, expect, session};
+use crate::client::{answer, client, expect, session, session_of};
 use crate::support::{calculator, notification};
 
 #[tokio::test(start_paused = true)]
@@ -251,12 +251,8 @@ async fn a_result_of_an_unknown_kind_is_an_error() {
 #[tokio::test]
 async fn a_result_of_the_wrong_type_is_an_error_that_says_so() {
     for revision in Revision::ALL {
-        let (mut peer, session) = session(revision).await;
-        for result in [
-            json!({"content": [], "content": []}),
-            json!([]),
-            json!("text"),
-        ] {
+        let (mut peer, session, _) = session_of(client().strict(), revision).await;
+        for result in [json!({"content": 7}), json!([]), json!("text")] {
             let call = tokio::spawn(session.call_tool("t", ()).into_future());
             let request = expect(&mut peer, "tools/call").await;
             answer(&mut peer, &request, result.clone()).await;

@@ -69,7 +69,7 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
         (
             created(json!({})),
             inlined(json!([1])),
-            "not an object",
+            "expected an object",
             false,
         ),
         (
