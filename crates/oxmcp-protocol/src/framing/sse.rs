@@ -2,8 +2,8 @@
 
 use std::{fmt, mem, time::Duration};
 
-/// The byte order mark that may begin a stream and is ignored.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+use crate::framing::BYTE_ORDER_MARK;
+
 /// The length of the longest field name with its separator, in bytes.
 const LONGEST_FIELD: usize = b"data: ".len();
 /// The capacity in bytes above which a buffer is freed as soon as it is empty; a smaller one serves the next event as

@@ -4,12 +4,12 @@ use std::{iter, str};
 
 use oxmcp_json::{SPACE, Text};
 
-use crate::jsonrpc::id::RequestId;
+use crate::{framing::after_byte_order_mark, jsonrpc::id::RequestId};
 
 /// Returns the ids of the requests that a message or a batch answers, even if it is malformed or truncated. It reads
 /// only the beginning if that suffices, and makes one pass at most; arrays nested within a batch are skipped.
 pub fn answered_ids(bytes: &[u8]) -> impl Iterator<Item = RequestId> {
-    let text = start(bytes).trim_start_matches(SPACE);
+    let text = start(after_byte_order_mark(bytes).unwrap_or(bytes)).trim_start_matches(SPACE);
     let is_batch = text.starts_with('[');
     let mut one = (!is_batch).then(|| answered_by(text)).flatten();
     let mut items = is_batch.then(|| Text::checked(text).items());
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn answers_are_told_from_all_else() {
-        let table: [(&[u8], &[i64]); 27] = [
+        let table: [(&[u8], &[i64]); 30] = [
             (br#"{"jsonrpc":"2.0","id":1,"result":{}}"#, &[1]),
             (br#"{"jsonrpc":"2.0","id":12,"error":{}}"#, &[12]),
             (br#"{"jsonrpc":"2.0","id":1 , "result":{}}"#, &[1]),
@@ -89,6 +89,9 @@ mod tests {
             (br#"[{"method":"x"}, {"id":1,"result":{}}]"#, &[1]),
             (br#"[{"id":2,"result":{}},7,{"id":3,"error":0}]"#, &[2, 3]),
             (br#"[[{"id":1,"result":{}}]]"#, &[]),
+            (b"\xef\xbb\xbf{\"id\":1,\"result\":{}}", &[1]),
+            (b" \xef\xbb\xbf[{\"id\":1,\"result\":{}}]", &[1]),
+            (br#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#, &[1]),
             // Malformed messages.
             (br#"{"id":1,"result":"#, &[1]),
             (br#"{"id":1,"result":{"a":[1,"x"#, &[1]),

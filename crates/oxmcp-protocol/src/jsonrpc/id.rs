@@ -3,8 +3,14 @@
 use std::fmt;
 
 use oxmcp_json::{Text, write_string};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
 use serde_json::Value;
+
+/// The absolute value below which a floating-point number without a fraction is exactly one integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The id of a JSON-RPC request: a string or an integer, never null.
 ///
@@ -14,7 +20,7 @@ use serde_json::Value;
 /// assert_eq!(RequestId::from(7).to_string(), "7");
 /// assert_eq!(RequestId::from("a-7").to_string(), "a-7");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum RequestId {
@@ -30,7 +36,7 @@ impl RequestId {
     pub fn from_text(text: Text<'_>) -> Option<Self> {
         match text.as_str() {
             Some(string) => Some(Self::String(string.into())),
-            None => text.get().parse().ok().map(Self::Number),
+            None => number(text.get()).map(Self::Number),
         }
     }
 
@@ -38,7 +44,27 @@ impl RequestId {
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text.as_str().into())),
-            other => other.as_i64().map(Self::Number),
+            other => whole_number(other).map(Self::Number),
+        }
+    }
+
+    /// The same id in its other spelling: a number as text, or the number that a text spells. Some peers return ids so.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn respelled(&self) -> Option<Self> {
+        match self {
+            Self::Number(number) => Some(Self::String(number.to_string().into())),
+            Self::String(text) => number(text.trim()).map(Self::Number),
+        }
+    }
+
+    /// The number of one of our own requests, all of whose ids are numbers: the id itself, or the number that it spells.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn own_number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(text) => number(text.trim()),
         }
     }
 
@@ -71,6 +97,61 @@ impl RequestId {
     }
 }
 
+/// Reads an integer, which may be written as a floating-point number: `3.0` is 3.
+pub(crate) fn number(text: &str) -> Option<i64> {
+    text.parse().ok().or_else(|| whole(text.parse().ok()?))
+}
+
+/// The integer that a JSON number is.
+pub(crate) fn whole_number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| whole(value.as_f64()?))
+}
+
+/// The integer that equals the number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number is a small integer"
+)]
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+
+        impl Visitor<'_> for IdVisitor {
+            type Value = RequestId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a request id, which is a string or an integer")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<RequestId, E> {
+                Ok(RequestId::Number(number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
+                i64::try_from(number)
+                    .map(RequestId::Number)
+                    .map_err(|_| E::custom("a request id must fit 64 bits with sign"))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<RequestId, E> {
+                whole(number)
+                    .map(RequestId::Number)
+                    .ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<RequestId, E> {
+                Ok(RequestId::String(text.into()))
+            }
+        }
+
+        deserializer.deserialize_any(IdVisitor)
+    }
+}
+
 impl From<i64> for RequestId {
     fn from(number: i64) -> Self {
         Self::Number(number)
@@ -95,5 +176,46 @@ impl fmt::Display for RequestId {
             Self::Number(number) => number.fmt(f),
             Self::String(text) => text.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_ids_are_found_in_each_spelling() {
+        for (json, own) in [
+            ("3", Some(3)),
+            ("3.0", Some(3)),
+            ("3e0", Some(3)),
+            (r#""3""#, Some(3)),
+            (r#"" 3 ""#, Some(3)),
+            (r#""3.0""#, Some(3)),
+            (r#""-3""#, Some(-3)),
+            (r#""9223372036854775807""#, Some(i64::MAX)),
+            (r#""a3""#, None),
+            (r#""3.5""#, None),
+            (r#""""#, None),
+            (r#""NaN""#, None),
+            (r#""1e400""#, None),
+        ] {
+            let read = RequestId::from_text(Text::checked(json)).unwrap();
+            assert_eq!(read.own_number(), own, "{json}");
+            let decoded: RequestId = serde_json::from_str(json).unwrap();
+            assert_eq!(decoded, read, "{json}");
+        }
+        for json in ["3.5", "1e30", "null", "true", "[]", "{}"] {
+            assert_eq!(RequestId::from_text(Text::checked(json)), None, "{json}");
+            assert!(serde_json::from_str::<RequestId>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn ids_are_respelled_both_ways() {
+        let (number, text) = (RequestId::from(3), RequestId::from("3"));
+        assert_eq!(number.respelled(), Some(text.clone()));
+        assert_eq!(text.respelled(), Some(number));
+        assert_eq!(RequestId::from("a").respelled(), None);
     }
 }

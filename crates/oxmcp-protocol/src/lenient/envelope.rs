@@ -28,14 +28,7 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     if matches!(text, Cow::Owned(_)) {
         tolerate(Leniency::LoneSurrogate, "");
     }
-    let (text, has_mark) = match text.strip_prefix('\u{feff}') {
-        Some(rest) => (rest, true),
-        None => (&*text, false),
-    };
-    if has_mark {
-        tolerate(Leniency::ByteOrderMark, "");
-    }
-    let mended = without_lone_surrogates(text);
+    let mended = without_lone_surrogates(&text);
     if matches!(mended, Cow::Owned(_)) {
         tolerate(Leniency::LoneSurrogate, "");
     }
@@ -138,15 +131,6 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     let mut params = Text::EMPTY;
     let is_strict = Envelope::parse(&out, &mut params).is_ok();
     (is_strict && !tolerated.is_empty()).then_some((out, tolerated))
-}
-
-/// Params whose `_meta` or own form is not an object, as the object that was meant. `None` if there is nothing to mend.
-#[must_use]
-pub fn mend_params(params: &str) -> Option<(String, Vec<Tolerated>)> {
-    let mut tolerated = Vec::new();
-    let mut tolerate = |leniency, place: &str| tolerated.push(Tolerated::new(leniency, place));
-    let mended = mend(Text::checked(params), &mut tolerate)?;
-    (!tolerated.is_empty()).then_some((mended, tolerated))
 }
 
 fn mend(params: Text<'_>, tolerate: &mut impl FnMut(Leniency, &str)) -> Option<String> {

@@ -26,7 +26,7 @@ mod repair;
 mod schema;
 mod state;
 
-pub use envelope::{mend_message, mend_params};
+pub use envelope::mend_message;
 pub use leniency::{Leniency, Tolerated};
 pub(crate) use list::{list, optional_list};
 pub use reading::{Reading, read};

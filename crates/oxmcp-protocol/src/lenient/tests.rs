@@ -324,11 +324,6 @@ fn envelopes_are_mended() {
             "error-object",
         ),
         (
-            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
-            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
-            "byte-order-mark",
-        ),
-        (
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[],"a":1}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#,
             "empty-array",

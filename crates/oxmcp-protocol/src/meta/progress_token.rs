@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_json::Value;
 
+use crate::jsonrpc::id::{number, whole, whole_number};
+
 /// The token that ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
@@ -24,7 +26,17 @@ impl ProgressToken {
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::String(text.as_str().into())),
-            other => other.as_i64().map(Self::Number),
+            other => whole_number(other).map(Self::Number),
+        }
+    }
+
+    /// The number of one of our own tokens, all of which are numbers: the token itself, or the number that its text spells.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn own_number(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(text) => number(text.trim()),
         }
     }
 
@@ -84,6 +96,12 @@ impl<'de> Deserialize<'de> for ProgressToken {
                 i64::try_from(number)
                     .map(ProgressToken::Number)
                     .map_err(|_| E::custom("a progress token must fit 64 bits with sign"))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<ProgressToken, E> {
+                whole(number)
+                    .map(ProgressToken::Number)
+                    .ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<ProgressToken, E> {

@@ -48,12 +48,13 @@ pub struct ProbeFailure<'a> {
 }
 
 /// Decides after an error and, over HTTP, its status. An error that does not depend on the era (a timeout, missing
-/// credentials, a failed connection or server) is surfaced; an error that only modern servers send means modern; any
+/// credentials, a failed connection or proxy) is surfaced; an error that only modern servers send means modern; any
 /// other response means legacy, and so does an unreadable result: some servers respond with an empty result to methods
-/// that they do not know.
+/// that they do not know, and some with 500.
 pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> ProbeOutcome {
     let error = error.into();
-    if !is_answer(error) {
+    let is_fault = matches!(error.http_status, Some(500 | 501));
+    if !is_fault && !is_answer(error) {
         return ProbeOutcome::Surface;
     }
     let Some(code) = error.code else {

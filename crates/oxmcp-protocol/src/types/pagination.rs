@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{meta::object::Meta, values::open_enum::setters};
 
-/// The position at which a page begins. Only the server that made a cursor can interpret it; an empty cursor is valid like any
-/// other.
+/// The position at which a page begins. Only the server that made a cursor can interpret it. An empty cursor is followed like any
+/// other; sent by a client, it means the first page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
@@ -61,6 +61,13 @@ impl PaginatedParams {
             cursor: Some(cursor.into()),
             ..Self::default()
         }
+    }
+
+    /// The cursor of the page. `None` for the first page, also if the cursor is empty, as some clients send it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn start(&self) -> Option<&Cursor> {
+        self.cursor.as_ref().filter(|cursor| !cursor.0.is_empty())
     }
 }
 

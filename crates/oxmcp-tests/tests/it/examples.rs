@@ -54,6 +54,19 @@ fn prints((name, args): (&str, &[&str])) -> String {
 }
 
 #[test]
+fn crashed_server() {
+    insta::assert_snapshot!(prints(("crashed_server", &[])), @r"
+    2026-07-28
+      the server crashed: true
+      it was restarted
+      it says hello
+    2025-11-25
+      the server crashed: true
+      it says hello
+    ");
+}
+
+#[test]
 fn quickstart() {
     insta::assert_snapshot!(prints(("quickstart", &[])), @r#"
     Connected to teahouse. It speaks MCP 2026-07-28.

@@ -152,8 +152,7 @@ impl Client {
     }
 
     /// Sets the time after which a server that has not responded to `server/discover` is treated as one that does not know
-    /// the method. Default: 5 s. A response that arrives later still counts. The setting does not apply over HTTP: there, a
-    /// server that does not respond within the [`timeout`](Self::timeout) has failed, whatever it speaks.
+    /// the method, and is asked to `initialize` as well. Default: 5 s. A response that arrives later still counts.
     #[must_use]
     pub fn probe_timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.probe_timeout = timeout);

@@ -240,6 +240,14 @@ impl Role for SessionState {
             .is_some_and(|negotiated| negotiated.revision.is_modern())
     }
 
+    fn restarted(&self, connection: &Arc<Connection>) {
+        let handler = self.client.features().notifications.restarted.clone();
+        if let Some(handler) = handler {
+            let handler = handler((), Arc::downgrade(connection));
+            connection.notifications().push_before_answers(handler, 0);
+        }
+    }
+
     fn has_meta_key(&self, key: &str) -> bool {
         self.client.features().extensions.has_meta_key(key)
     }

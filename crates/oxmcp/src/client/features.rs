@@ -38,6 +38,8 @@ pub(crate) struct NotificationHandlers {
     pub(crate) resource_updated: Option<NotificationHandler<String>>,
     pub(crate) log: Option<NotificationHandler<LoggingMessageParams>>,
     pub(crate) elicitation_complete: Option<NotificationHandler<String>>,
+    /// The handler of the start of another server process in an open session.
+    pub(crate) restarted: Option<NotificationHandler<()>>,
 }
 
 /// The settings and handlers of a client.

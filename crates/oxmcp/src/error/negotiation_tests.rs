@@ -106,11 +106,18 @@ fn of_every_kind(status: u16) -> [(Error, ProbeOutcome); 8] {
 #[test]
 fn w14_a_status_of_http_tells_the_era_or_nothing() {
     for status in [
-        301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 500, 502, 503, 504, 599,
+        301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 502, 503, 504, 599,
     ] {
         for (error, _) in of_every_kind(status) {
             let outcome = on_error(&error, &ALL);
             assert_eq!(outcome, ProbeOutcome::Surface, "{status} {error}");
+            assert!(!is_answer(&error), "{status} {error}");
+        }
+    }
+    // A fault of the server may pass, and is then no answer.
+    for status in [500, 501] {
+        for (error, outcome) in of_every_kind(status) {
+            assert_eq!(on_error(&error, &ALL), outcome, "{status} {error}");
             assert!(!is_answer(&error), "{status} {error}");
         }
     }

@@ -377,6 +377,10 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Handles the start of another peer, if the session [outlives](Self::outlives_peer) the one that has ended.
+    #[cfg(feature = "client")]
+    fn restarted(&self, _connection: &Arc<Connection>) {}
+
     /// Whether a key of `_meta` belongs to an extension of this side.
     fn has_meta_key(&self, key: &str) -> bool;
 

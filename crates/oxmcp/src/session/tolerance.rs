@@ -80,7 +80,6 @@ impl Tolerance {
     }
 
     /// Tolerates a deviation that was found without a reading, if anything is tolerated. Returns whether it is.
-    #[cfg(feature = "http-server")]
     pub(crate) fn tolerate(&self, peer: Option<&str>, method: &str, deviation: Tolerated) -> bool {
         if !self.is_strict {
             self.warn(peer, method, &[deviation]);

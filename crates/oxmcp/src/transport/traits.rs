@@ -409,6 +409,15 @@ impl<'a> Frame<'a> {
             Self::TooLong { .. } | Self::Failed { .. } => None,
         }
     }
+
+    /// The same frame, with another message in place of its own.
+    pub(crate) fn with_message(self, message: &'a [u8]) -> Self {
+        match self {
+            Self::Message(_) => Self::Message(message),
+            Self::MessageFrom { sender, .. } => Self::MessageFrom { message, sender },
+            other => other,
+        }
+    }
 }
 
 impl fmt::Debug for Frame<'_> {

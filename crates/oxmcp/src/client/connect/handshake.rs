@@ -51,7 +51,7 @@ pub(crate) struct Handshake<'a> {
     pub(crate) session: ClientSession,
     /// The revisions that the client may speak.
     pub(crate) revisions: &'a [Revision],
-    /// Whether a missing response is a failure of the transport, and does not indicate the server's era.
+    /// Whether each request is answered by itself, as over HTTP.
     pub(crate) answers_each: bool,
     /// The timeout of each request.
     timeout: Duration,
@@ -59,6 +59,8 @@ pub(crate) struct Handshake<'a> {
     waits_for_people: bool,
     /// Whether the server refused `initialize` after it had refused `server/discover`, which may be the reason.
     pub(crate) refused_both: AtomicBool,
+    /// Whether the era was concluded from silence, or from a fault of the server, that may pass.
+    pub(crate) is_era_doubtful: AtomicBool,
 }
 
 impl<'a> Handshake<'a> {
@@ -112,6 +114,7 @@ impl<'a> Handshake<'a> {
             timeout,
             waits_for_people,
             refused_both: AtomicBool::new(false),
+            is_era_doubtful: AtomicBool::new(false),
         })
     }
 

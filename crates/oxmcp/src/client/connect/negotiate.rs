@@ -9,6 +9,7 @@ use futures_util::{FutureExt, future::FusedFuture};
 use oxmcp_protocol::{
     DiscoverResult, EmptyParams, ErrorCode, Method, Revision, SubscriptionFilter,
     internal::negotiation::{ProbeOutcome, is_answer, on_discovered},
+    lenient::Leniency,
     method::Listen,
 };
 use tokio::{
@@ -194,8 +195,11 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
         let opened = opened_in_time(opening, transport.startup(), transport.name()).await;
         let error = match opened {
             Ok(session) => {
-                if let Some(server) = server {
-                    let era = Era::of(session.revision());
+                let era = Era::of(session.revision());
+                // A modern server may only have been slow or faulty for a moment.
+                let is_known =
+                    era != Era::Legacy || !handshake.is_era_doubtful.load(Ordering::Relaxed);
+                if let Some(server) = server.filter(|_| is_known) {
                     client.known_servers().remember(server, era);
                 }
                 return Ok(session);
@@ -294,14 +298,11 @@ impl Handshake<'_> {
 
     /// Discovers the era of the server, and opens a session of that era.
     async fn negotiate(&self, modern: Revision) -> Result<Negotiated> {
-        let legacy = newest(self.revisions, false);
-        if legacy.is_some() && !self.answers_each {
+        if newest(self.revisions, false).is_some() {
             return self.discover_or_initialize(modern).await;
         }
-        let discovery = self.discover(modern).await;
-        match discovery.map_err(|error| explain_silence(error, legacy))? {
+        match self.discover(modern).await? {
             Discovery::Modern(negotiated) => Ok(*negotiated),
-            Discovery::Legacy(_) if legacy.is_some() => self.initialize().await,
             Discovery::Legacy(why) => Err(self.not_modern(why)),
         }
     }
@@ -313,11 +314,31 @@ impl Handshake<'_> {
         let discover = self.discover(modern).fuse();
         pin!(discover);
         let probe_timeout = self.client.features().probe_timeout;
-        if let Ok(discovery) = timeout(probe_timeout, &mut discover).await {
-            return match discovery? {
-                Discovery::Modern(negotiated) => Ok(*negotiated),
-                Discovery::Legacy(answer) => self.initialize_after(answer).await,
-            };
+        let answered = select! {
+            biased;
+            discovery = &mut discover => Some(discovery?),
+            () = self.connection.silence(probe_timeout) => None,
+        };
+        match answered {
+            Some(Discovery::Modern(negotiated)) => return Ok(*negotiated),
+            Some(Discovery::Legacy(answer)) => {
+                let status = answer.as_ref().and_then(Error::http_status);
+                let is_fault = status.is_some_and(|status| status >= 500);
+                self.is_era_doubtful.store(is_fault, Ordering::Relaxed);
+                return match answer {
+                    Some(error) if is_fault && !self.tolerates_no_discovery() => Err(error),
+                    answer => self.initialize_after(answer).await,
+                };
+            }
+            None if self.answers_each && !self.tolerates_no_discovery() => {
+                return match discover.await? {
+                    Discovery::Modern(negotiated) => Ok(*negotiated),
+                    Discovery::Legacy(answer) => self.initialize_after(answer).await,
+                };
+            }
+            None => self
+                .is_era_doubtful
+                .store(self.answers_each, Ordering::Relaxed),
         }
         let opened = select! {
             biased;
@@ -335,6 +356,10 @@ impl Handshake<'_> {
             }
             opened => opened,
         }
+    }
+
+    fn tolerates_no_discovery(&self) -> bool {
+        self.connection.tolerates(Leniency::NoDiscovery)
     }
 
     /// Hands out the session. Everything is in place before a legacy server is notified that it may begin to send.
@@ -416,16 +441,4 @@ async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilt
             () = sleep(pause) => {}
         }
     }
-}
-
-/// Adds advice to the timeout error of a transport on which a missing response does not indicate the era.
-fn explain_silence(error: Error, legacy: Option<Revision>) -> Error {
-    let Some(legacy) = legacy.filter(|_| error.is_timeout()) else {
-        return error;
-    };
-    let advice = format!(
-        "is it an old server, which ignores what it does not know? Then say which revision to speak, as with \
-         `Client::revisions([Revision::{legacy:?}])`"
-    );
-    with_line(error, &advice)
 }

@@ -13,6 +13,44 @@ use crate::{
 };
 
 impl ClientSession {
+    /// Returns a session that can be used after a call has failed because the server or the connection ended: this session if it
+    /// is still open, or else a new one, as [`reconnect`](Self::reconnect) opens it.
+    ///
+    /// It does the right thing in every revision. A modern session (2026-07-28 and later) outlives the process of its server, which
+    /// is started again with the next call, and over HTTP a session that the server has lost is opened anew with the next call: both
+    /// stay open. An older server's session ends with its process, and with too many failures every session does. Calls that have
+    /// failed are not made again, since they may have taken effect.
+    ///
+    /// ```
+    /// # use oxmcp::{Client, Command, Result};
+    /// # use serde_json::json;
+    /// # async fn run() -> Result<()> {
+    /// let mut session = Client::new("app", "1.0.0").connect(Command::new("server")).await?;
+    /// let sum = loop {
+    ///     match session.call_tool("add", json!({"a": 1, "b": 2})).await {
+    ///         // Adding again does no harm.
+    ///         Err(error) if error.is_closed() => session = session.recover().await?,
+    ///         result => break result?,
+    ///     }
+    /// };
+    /// # let _ = sum;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// [`Client::on_restarted`](crate::Client::on_restarted) reports restarts of a process in an open session.
+    ///
+    /// # Errors
+    /// Those of [`reconnect`](Self::reconnect).
+    ///
+    /// # Cancel safety
+    /// That of [`reconnect`](Self::reconnect).
+    pub async fn recover(&self) -> Result<Self> {
+        if is_open(self.connection()) {
+            return Ok(self.clone());
+        }
+        self.reconnect().await
+    }
+
     /// Opens another session with the same server, by the same transport and with the settings of the same
     /// [`Client`](crate::Client): a process is started anew, a URL is connected to anew. The new session subscribes to the
     /// subscribed resources, and to those whose [watches](Self::watch_resource) are still held, and sets the log level that
@@ -28,21 +66,14 @@ impl ClientSession {
     /// It is seldom needed if the server keeps no state that is lost with a connection. A modern session (2026-07-28 and
     /// later) restarts a process that has ended [by itself](crate::Command#when-the-server-fails), and ends if that happens
     /// too often. Over HTTP, requests are made one by one, and a session that the server has lost is opened anew with the
-    /// next request.
+    /// next request. [`recover`](Self::recover) reconnects only if the session has ended.
     ///
     /// ```
     /// # use oxmcp::{Client, Command, Result};
-    /// # use serde_json::json;
     /// # async fn run() -> Result<()> {
     /// let mut session = Client::new("app", "1.0.0").connect(Command::new("server")).await?;
-    /// let sum = loop {
-    ///     match session.call_tool("add", json!({"a": 1, "b": 2})).await {
-    ///         // Adding again does no harm.
-    ///         Err(error) if error.is_closed() => session = session.reconnect().await?,
-    ///         result => break result?,
-    ///     }
-    /// };
-    /// # let _ = sum;
+    /// // The server is to read its configuration again.
+    /// session = session.reconnect().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -76,9 +107,8 @@ impl ClientSession {
 
     /// The session of a connection, if it is open and is not this session.
     fn other(&self, connection: &Arc<Connection>) -> Option<Self> {
-        let is_open = !connection.is_closing() && !connection.is_cut();
         let is_other = !Arc::ptr_eq(connection, self.connection());
-        Self::of(connection).filter(|_| is_open && is_other)
+        Self::of(connection).filter(|_| is_open(connection) && is_other)
     }
 
     /// Subscribes to the resources of the sessions before. Waits at most the timeout of one call; after it, the requests go
@@ -108,4 +138,9 @@ impl ClientSession {
         };
         run_polled_within(limit, answered).await;
     }
+}
+
+/// Whether a connection can still be used for calls.
+fn is_open(connection: &Connection) -> bool {
+    !connection.is_closing() && !connection.is_cut() && !connection.calls().is_closed()
 }

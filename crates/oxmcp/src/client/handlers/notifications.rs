@@ -212,6 +212,33 @@ impl Client {
         self
     }
 
+    /// Sets the handler that is called when the process of a modern server (2026-07-28 and later) has ended and was started again,
+    /// [by itself](crate::Command#when-the-server-fails), while its session stays open. Whatever the process kept in memory is lost;
+    /// calls that were in flight have failed, and subscriptions are requested again. The handler runs in order with the other
+    /// handlers of the session, before the first answer of the new process is returned to its caller.
+    ///
+    /// The session of an older server ends with its process: [`ClientSession::wait`] returns, and
+    /// [`recover`](ClientSession::recover) opens another. In that case this handler is not called.
+    ///
+    /// ```
+    /// use oxmcp::{Client, ClientSession};
+    ///
+    /// let client = Client::new("my-app", "1.0.0").on_restarted(|session: ClientSession| async move {
+    ///     eprintln!("{:?} was restarted", session.server_info().map(|info| &info.name));
+    /// });
+    /// # let _ = client;
+    /// ```
+    #[must_use]
+    pub fn on_restarted<F, Fut>(self, handler: F) -> Self
+    where
+        F: Fn(ClientSession) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let handler = erase(move |(), session| handler(session));
+        self.change(|features| features.notifications.restarted = Some(handler));
+        self
+    }
+
     /// Sets the handler that is called with the id of an elicitation when a server notifies the client that the user has
     /// completed it at its URL (2025-11-25 only). It runs in order with the other handlers of the session. Ids of URLs that
     /// the server did not send the user to, be it by an elicitation request or by refusing a call with

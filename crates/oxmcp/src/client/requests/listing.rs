@@ -1,8 +1,10 @@
 //! Lists of a server, read page after page.
 
 use std::{
-    collections::HashSet,
-    fmt, io,
+    collections::{HashSet, hash_map::RandomState},
+    fmt,
+    hash::{BuildHasher, Hasher},
+    io,
     pin::Pin,
     task::{Context, Poll, ready},
     vec,
@@ -10,7 +12,7 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::StreamExt;
-use oxmcp_protocol::{Cursor, ErrorCode, Meta, Method, PaginatedParams};
+use oxmcp_protocol::{Cursor, ErrorCode, Meta, Method, PaginatedParams, lenient::Leniency};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -38,7 +40,7 @@ use crate::{
 /// If the server has not [declared](ClientSession::offers) the capability, the list is empty, and no request is made for
 /// it. A single page, as of [`ClientSession::list_tools`], is requested all the same, and fails with the server's error.
 ///
-/// The list ends with the first error. It is an error if the server gives the same page again, more pages than
+/// The list ends with the first error. It is an error if the server gives a cursor again with another page, more pages than
 /// [`ClientLimits::max_pages`](crate::ClientLimits::max_pages), or more bytes than
 /// [`ClientLimits::max_listing_bytes`](crate::ClientLimits::max_listing_bytes). Cached pages that are still fresh are not
 /// requested again; see [`cache`](Self::cache).
@@ -61,7 +63,9 @@ pub struct Listing<T> {
     /// The cursor of the next page (`None` for the first page), or the error because of which there is none; `None` after
     /// the last page.
     next: Option<Result<Option<Cursor>>>,
-    seen: SeenCursors,
+    seen: SeenPages,
+    /// Whether the requested page begins at an empty cursor, which some servers give with their last page.
+    is_at_empty: bool,
     /// The bytes of the pages so far.
     bytes: usize,
 }
@@ -110,7 +114,8 @@ impl<T: Serialize + Send + 'static> Listing<T> {
             entries: Vec::new().into_iter(),
             requested: None,
             next: is_declared.then(|| Ok(None)),
-            seen: SeenCursors::default(),
+            seen: SeenPages::default(),
+            is_at_empty: false,
             bytes: 0,
         }
     }
@@ -200,24 +205,68 @@ impl<T: Serialize + Send + 'static> Listing<T> {
     }
 }
 
-/// The cursors that the server has given.
+/// The cursors that the server has given, and the pages with them.
 #[derive(Default)]
-struct SeenCursors(HashSet<Cursor>);
+struct SeenPages {
+    cursors: HashSet<Cursor>,
+    /// The digests of the pages.
+    pages: HashSet<u64>,
+    hasher: RandomState,
+}
 
-impl SeenCursors {
+/// The entries of a page, as JSON.
+struct WrittenPage {
+    /// The length in bytes.
+    length: usize,
+    /// Whether an earlier page had the same entries.
+    is_repeated: bool,
+}
+
+impl SeenPages {
+    /// Notes the entries of a page.
+    fn note(&mut self, entries: &impl Serialize) -> WrittenPage {
+        struct Digest<H>(usize, H);
+        impl<H: Hasher> io::Write for Digest<H> {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 = self.0.saturating_add(bytes.len());
+                self.1.write(bytes);
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut digest = Digest(0, self.hasher.build_hasher());
+        // Entries that were read from JSON can be written as JSON.
+        let _ = serde_json::to_writer(&mut digest, entries);
+        let Digest(length, hasher) = digest;
+        WrittenPage {
+            length,
+            is_repeated: !self.pages.insert(hasher.finish()),
+        }
+    }
+
     fn check(&mut self, method: &str, next: Cursor, limit: usize) -> Result<Cursor> {
         // The number of the page with this cursor is one more than the number of cursors before it.
-        if self.0.len() + 1 >= limit {
+        if self.cursors.len() + 1 >= limit {
             return Err(Error::limit(format!(
                 "{method}: the list has more than {limit} pages"
             )));
         }
-        if !self.0.insert(next.clone()) {
+        if !self.cursors.insert(next.clone()) {
             return Err(Error::decode(format!(
                 "{method}: the server gave the same cursor twice; its list would never end"
             )));
         }
         Ok(next)
+    }
+}
+
+impl<T> Listing<T> {
+    fn tolerates_cursor(&self) -> bool {
+        let connection = self.session.connection();
+        connection.tolerates(Leniency::RepeatedCursor)
     }
 }
 
@@ -234,6 +283,7 @@ impl<T: Serialize> Stream for Listing<T> {
                 let mut params = PaginatedParams::default();
                 // A wrong cursor is reported as an error after the entries of its page.
                 params.cursor = cursor?;
+                this.is_at_empty = params.cursor.is_some() && params.start().is_none();
                 params.meta = this.meta.clone();
                 let mode = this.mode.unwrap_or_default();
                 this.requested = Some((this.request)(&this.session, params, mode));
@@ -247,12 +297,24 @@ impl<T: Serialize> Stream for Listing<T> {
                 Err(error) if this.or_none && error.code() == ErrorCode::METHOD_NOT_FOUND => {
                     return Poll::Ready(None);
                 }
+                Err(error)
+                    if this.is_at_empty && error.is_protocol() && this.tolerates_cursor() =>
+                {
+                    return Poll::Ready(None);
+                }
                 page => page?,
             };
             let limits = &this.session.connection().limits;
             // A single page is bounded by the limit of its message.
             if next.is_some() || this.bytes > 0 {
-                this.bytes = this.bytes.saturating_add(written_length(&entries));
+                let written = this.seen.note(&entries);
+                this.bytes = this.bytes.saturating_add(written.length);
+                let is_seen = next
+                    .as_ref()
+                    .is_some_and(|it| this.seen.cursors.contains(it));
+                if written.is_repeated && (is_seen || this.is_at_empty) && this.tolerates_cursor() {
+                    return Poll::Ready(None);
+                }
             }
             if this.bytes > limits.client.max_listing_bytes {
                 return Poll::Ready(Some(Err(Error::limit(format!(
@@ -266,25 +328,6 @@ impl<T: Serialize> Stream for Listing<T> {
             this.entries = entries.into_iter();
         }
     }
-}
-
-/// The bytes of a page's entries as JSON.
-fn written_length(entries: &impl Serialize) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.saturating_add(bytes.len());
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Entries that were read from JSON can be written as JSON.
-    let _ = serde_json::to_writer(&mut count, entries);
-    count.0
 }
 
 impl<T> fmt::Debug for Listing<T> {

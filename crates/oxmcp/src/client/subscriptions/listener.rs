@@ -54,7 +54,7 @@ impl Listeners {
     /// Ends a subscription, as the server has requested. Returns whether there is one with this id.
     pub(crate) fn end(&self, connection: &Connection, id: &RequestId) -> bool {
         let listener = self.get(id);
-        listener.and_then(|_| id.as_number()).is_some_and(|id| {
+        listener.and_then(|_| id.own_number()).is_some_and(|id| {
             let error = Error::cancelled("the server ended the subscription");
             connection.calls().answer(id, Err(error)).is_ok()
         })
@@ -71,7 +71,7 @@ impl Listeners {
     }
 
     fn get(&self, id: &RequestId) -> Option<Arc<Listener>> {
-        self.0.lock().get(&id.as_number()?).cloned()
+        self.0.lock().get(&id.own_number()?).cloned()
     }
 }
 

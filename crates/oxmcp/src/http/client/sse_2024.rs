@@ -86,11 +86,11 @@ impl Exchanges {
 
     /// Opens the stream, and reads up to its first event, which names the URL for messages.
     async fn open_stream_2024(&self) -> Result<(Target, HttpBody)> {
-        let response = self.requests.get(|_| ()).await?;
+        let mut response = self.requests.get(|_| ()).await?;
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
         }
-        if Form::of(&response) != Form::Events {
+        if Form::of_body(&mut response).await != Form::Events {
             return Err(Error::decode("the server has no stream of events there"));
         }
         let mut body = response.into_body();

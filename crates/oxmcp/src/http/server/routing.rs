@@ -18,7 +18,9 @@ use http_body::Body;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     Method, Revision,
+    framing::after_byte_order_mark,
     internal::{Envelope, Era, Params, RequestParams},
+    lenient::{Leniency, Tolerated},
     method::Initialize,
 };
 use tower_service::Service;
@@ -36,7 +38,7 @@ use crate::{
         },
     },
     server::Features,
-    session::connection::Connection,
+    session::{connection::Connection, tolerance::Tolerance},
     transport::{principal::Principal, traits::Frame},
 };
 #[cfg(feature = "auth")]
@@ -146,7 +148,10 @@ where
             let limit = request.endpoint.settings.limits.http.max_body_bytes;
             let budget = &request.endpoint.state.budget;
             let (body, charge) = validation::read_body(body, limit, budget).await?;
-            let answer = post(request, &body)?;
+            let tolerance = &request.server.features().tolerance;
+            let unmarked = after_byte_order_mark(&body)
+                .filter(|_| tolerates(tolerance, Leniency::ByteOrderMark));
+            let answer = post(request, unmarked.unwrap_or(&body))?;
             drop((body, charge));
             Ok(answer.await)
         }
@@ -262,8 +267,13 @@ fn post_message(
         let take = |connection: &Arc<Connection>| connection.take_envelope(message);
         return stateless::begin_legacy(request, revision.flatten(), id.is_some(), take);
     }
-    // An `initialize` without an id is a notification, which would never be answered.
-    if !request.names_session && id.is_some() && method == Initialize::NAME {
+    // An `initialize` without an id is a notification, which would never be answered. One that names a session that has ended, as
+    // some clients send it, can only mean that another is wanted.
+    if request.session.is_none()
+        && id.is_some()
+        && method == Initialize::NAME
+        && (!request.names_session || tolerates(&features.tolerance, Leniency::StaleSession))
+    {
         let initialize = params.map_or(Text::EMPTY, |it| it.raw);
         features
             .check_initialize(initialize)
@@ -285,6 +295,11 @@ fn post_message(
     sessions::post(request, posted, |connection| {
         connection.take_envelope(message);
     })
+}
+
+/// Whether a deviation is tolerated. The peer is not known yet.
+fn tolerates(tolerance: &Tolerance, leniency: Leniency) -> bool {
+    tolerance.tolerate(None, "", Tolerated::new(leniency, ""))
 }
 
 /// Begins to serve a batch. A batch belongs to a session, which knows whether its revision has batches.

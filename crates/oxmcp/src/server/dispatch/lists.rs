@@ -113,7 +113,7 @@ fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
         return Ok(None);
     }
     let params: PaginatedParams = call.read(T::LIST_METHOD)?;
-    params.cursor.as_ref().map(decode::<T>).transpose()
+    params.start().map(decode::<T>).transpose()
 }
 
 /// The positions of the features that are hidden from the caller, among those that the page after `last` would have. Callers

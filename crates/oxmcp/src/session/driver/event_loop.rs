@@ -93,6 +93,7 @@ async fn run(
             if !restarts.restart(connection, write, error).await? {
                 return Ok(());
             }
+            connection.role().restarted(connection);
             *driver = Driver::new(connection, write);
         }
     }
@@ -346,6 +347,7 @@ impl<'a> Driver<'a> {
     fn take(&mut self, frame: Frame<'_>, unsent: usize) {
         self.in_a_row += 1;
         self.since_write += 1;
+        let frame = self.connection.without_byte_order_mark(frame);
         let held = self.connection.is_held();
         let must_wait = held || self.is_full(unsent) || !self.backlog.is_empty();
         if !(must_wait && self.backlog.keep(&frame, held)) {

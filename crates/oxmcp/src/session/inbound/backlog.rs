@@ -208,7 +208,12 @@ impl Backlog {
         let Some(Cancelled { request_id }) = cancelled else {
             return false;
         };
-        let Some(number) = self.requests.remove(&request_id) else {
+        // Some peers name a number as text.
+        let known = [Some(request_id.clone()), request_id.respelled()];
+        let mut known = known.into_iter().flatten();
+        let Some((request_id, number)) =
+            known.find_map(|id| self.requests.remove(&id).map(|number| (id, number)))
+        else {
             return false;
         };
         if let Some(entry) = self.entries.get_mut(&number)

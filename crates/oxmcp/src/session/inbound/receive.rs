@@ -1,17 +1,20 @@
 //! Reception of messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the
 //! role.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
 use oxmcp_protocol::{
     CancelledParams, ErrorCode, ErrorObject, Payload, ProgressParams, RequestId,
+    framing::after_byte_order_mark,
     internal::{
         Envelope, Malformed, Params, RawNotification, RawResponse, RequestParams, answered_ids,
         write_error,
     },
+    lenient::{Leniency, Tolerated},
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::time::sleep;
 use tracing::field::display;
 
 use crate::{
@@ -20,12 +23,36 @@ use crate::{
     session::{
         connection::{Arrival, Connection, Side},
         inbound::batch::{Batch, parse_batch},
-        outbound::calls::{Answer, CallResult},
+        outbound::calls::{Addressee, Answer, CallResult},
+        task::spawn_on,
     },
     transport::{principal::Principal, traits::Frame},
 };
 
+/// How long a request waits for its own answer after an error without an id that may belong to it or to a notification.
+const ERROR_GRACE: Duration = Duration::from_secs(5);
+
 impl Connection {
+    /// Removes the byte order mark that some peers put in front of each message. A second mark is an error.
+    pub(in crate::session) fn without_byte_order_mark<'a>(&self, frame: Frame<'a>) -> Frame<'a> {
+        let is_usual = |bytes: &[u8]| bytes.first() == Some(&b'{');
+        match frame.message() {
+            Some((bytes, _)) if !is_usual(bytes) => match after_byte_order_mark(bytes) {
+                Some(rest) if self.tolerates(Leniency::ByteOrderMark) => frame.with_message(rest),
+                _ => frame,
+            },
+            _ => frame,
+        }
+    }
+
+    /// Whether a leniency is tolerated, which is logged then.
+    pub(crate) fn tolerates(&self, leniency: Leniency) -> bool {
+        let role = self.role();
+        let deviation = Tolerated::new(leniency, "");
+        role.tolerance()
+            .tolerate(role.peer_name().as_deref(), "", deviation)
+    }
+
     /// Takes a frame that has arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
         match frame {
@@ -55,7 +82,7 @@ impl Connection {
         let limit = self.limits.max_message_bytes;
         let why =
             format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
-        for id in answered_ids(beginning).filter_map(|id| id.as_number()) {
+        for id in answered_ids(beginning).filter_map(|id| id.own_number()) {
             // An unknown id is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
@@ -209,7 +236,10 @@ impl Connection {
                     reason,
                     ..
                 }) => {
-                    let known = self.in_flight().cancel(&id) || self.role().ended(self, &id);
+                    let cancel =
+                        |id: &RequestId| self.in_flight().cancel(id) || self.role().ended(self, id);
+                    // Some peers name a number as text.
+                    let known = cancel(&id) || id.respelled().is_some_and(|id| cancel(&id));
                     let reason = reason.map(|reason| display(Logged(reason)));
                     tracing::debug!(id = %Logged(&id), reason, known, "the peer cancelled a request");
                 }
@@ -259,14 +289,48 @@ impl Connection {
                 result_index: found.result_index,
             })
             .map_err(Error::from);
-        let ignored = match id.as_ref().and_then(RequestId::as_number) {
+        let Some(id) = id else {
+            // The message is no response if it has neither an id nor an error.
+            return self.take_error_without_id(answer.err());
+        };
+        let own = id.own_number();
+        let is_own = id.as_number().is_some()
+            || own.is_some_and(|own| {
+                self.calls().is_waiting(own) && self.tolerates(Leniency::TextId)
+            });
+        let ignored = match own.filter(|_| is_own) {
             Some(own) => self.answer_in_order(own, answer).err(),
             None => Some(answer),
         };
         if let Some(answer) = ignored {
-            let id = id.map_or(Cow::Borrowed("none"), |id| Cow::Owned(id.to_string()));
             let error = answer.err().map(|error| display(Logged(error)));
             tracing::debug!(id = %Logged(&id), error, "a response to no call that waits was ignored");
+        }
+    }
+
+    /// Takes an error that does not say which request it answers. It answers the only request in flight, unless it may be the
+    /// response to a notification, which some servers send.
+    fn take_error_without_id(self: &Arc<Self>, error: Option<Error>) {
+        let Some(error) = error else { return };
+        tracing::warn!(error = %Logged(&error), "received an error without a request ID");
+        if !self.tolerates(Leniency::MissingId) {
+            return;
+        }
+        match self.calls().answered_without_id() {
+            Addressee::Call(id) => {
+                // The call may have been answered meanwhile.
+                let _ = self.answer_in_order(id, Err(error));
+            }
+            Addressee::CallOrNotification(id) => {
+                let connection = Arc::downgrade(self);
+                spawn_on(&self.runtime, async move {
+                    sleep(ERROR_GRACE).await;
+                    if let Some(connection) = connection.upgrade() {
+                        let _ = connection.answer_in_order(id, Err(error));
+                    }
+                });
+            }
+            Addressee::Unknown => {}
         }
     }
 
@@ -293,7 +357,7 @@ impl Connection {
     }
 
     fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
-        if let Some(id) = id.as_number() {
+        if let Some(id) = id.own_number() {
             let error = Error::decode(format!("the answer is malformed: {}", error.message));
             // An unknown id is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(error));

@@ -1,5 +1,7 @@
 //! A call to the peer, from the serialized request to the answer.
 
+#[cfg(feature = "client")]
+use std::time::Duration;
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
@@ -133,6 +135,7 @@ impl Connection {
     /// Sends a serialized notification, once there is room.
     async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
+        self.calls().note_notification();
         self.notify_raw(|out| {
             out.extend_from_slice(&message);
             Ok(())
@@ -192,6 +195,20 @@ impl Connection {
         call.send(params, options, wants_progress)?;
         // By reference: the arguments of an async function are stored twice in its future, at the cost of all calls.
         call.answer(&mut updates, &mut deadline, options).await
+    }
+
+    /// Waits this long, and longer while the peer asks this side, or the transport waits for a person. Cancel safe.
+    #[cfg(feature = "client")]
+    pub(crate) async fn silence(&self, limit: Duration) {
+        let mut options = CallOptions::within(limit);
+        options.max_total = options.max_total.max(limit);
+        let mut deadline = Deadline::new(Instant::now(), &options);
+        loop {
+            sleep_until(deadline.at).await;
+            if !deadline.put_off_for(self.paused_deadlines(), Instant::now()) {
+                return;
+            }
+        }
     }
 
     /// Starts the timer of all calls. It ends when no call is left.
@@ -433,6 +450,7 @@ impl Drop for CallInFlight<'_> {
         if is_waiting && self.is_sent && self.method != "initialize" {
             let mut params = CancelledParams::new(RequestId::Number(self.id));
             params.reason = Some(self.reason.to_owned());
+            connection.calls().note_notification();
             // A peer that is gone needs no cancellation.
             let _ = self.append(|out| write_notification(out, "notifications/cancelled", &params));
         }

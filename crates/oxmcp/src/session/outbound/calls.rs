@@ -68,6 +68,8 @@ struct PendingCall {
     answer: Option<Answer>,
     /// Whether the answer is held until the handlers of earlier notifications have begun.
     is_held: bool,
+    /// Whether an error without an id has come that may be the answer.
+    may_have_failed: bool,
     /// The waker of the task that waits.
     waker: Option<Waker>,
     /// The time at which the task is woken, answered or not. `None` once the alarm has fired.
@@ -113,10 +115,22 @@ struct State {
     unanswered: usize,
     /// The number of calls that are not in flight now, but will be made again.
     continued: usize,
+    /// The id of the last call before the last notification, as long as no later call was answered: an error without an id may be
+    /// the peer's response to that notification.
+    notified_after: Option<i64>,
     /// The next alarm that the timer knows of. `None` if no timer runs.
     next_alarm: Option<Instant>,
     /// The reason for which there will be no more answers.
     closed: Option<String>,
+}
+
+/// The call that an error without an id answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addressee {
+    Call(i64),
+    /// This call, or a notification that was sent before it.
+    CallOrNotification(i64),
+    Unknown,
 }
 
 /// A hasher of ids. They are this side's own, so a peer cannot choose them to collide, and each call is looked up three times.
@@ -165,7 +179,6 @@ impl PendingCalls {
     }
 
     /// Whether a call waits for its answer.
-    #[cfg(feature = "http-server")]
     pub(crate) fn is_waiting(&self, id: i64) -> bool {
         let state = self.state.lock();
         let call = state.calls.get(&id);
@@ -188,6 +201,7 @@ impl PendingCalls {
         let call = PendingCall {
             answer: None,
             is_held: false,
+            may_have_failed: false,
             waker: None,
             alarm: Some(alarm),
             progress,
@@ -262,6 +276,32 @@ impl PendingCalls {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Notes that a notification is sent.
+    pub(crate) fn note_notification(&self) {
+        let mut state = self.state.lock();
+        state.notified_after = Some(state.last_id);
+    }
+
+    /// The call that an error without an id answers: the only one that waits, if it was sent after the last notification. Only the
+    /// first of several such errors counts.
+    pub(crate) fn answered_without_id(&self) -> Addressee {
+        let mut state = self.state.lock();
+        let notified_after = state.notified_after;
+        let mut waiting = state.calls.iter_mut();
+        let mut waiting = waiting.by_ref().filter(|(_, call)| call.answer.is_none());
+        let (Some((id, call)), None) = (waiting.next(), waiting.next()) else {
+            return Addressee::Unknown;
+        };
+        match notified_after {
+            None => Addressee::Call(*id),
+            Some(earlier) if *id > earlier && !call.may_have_failed => {
+                call.may_have_failed = true;
+                Addressee::CallOrNotification(*id)
+            }
+            Some(_) => Addressee::Unknown,
+        }
+    }
+
     fn store_answer(&self, id: i64, answer: Answer, is_held: bool) -> Result<(), Answer> {
         let mut state = self.state.lock();
         let call = state.calls.get_mut(&id);
@@ -272,6 +312,7 @@ impl PendingCalls {
         call.is_held = is_held;
         let waker = if is_held { None } else { call.waker.take() };
         state.unanswered -= 1;
+        state.notified_after.take_if(|earlier| *earlier < id);
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
@@ -329,7 +370,7 @@ impl PendingCalls {
 
     /// Passes progress to its call. Returns whether there is such a call.
     pub(crate) fn progress(&self, params: ProgressParams) -> bool {
-        let Some(id) = params.progress_token.as_number() else {
+        let Some(id) = params.progress_token.own_number() else {
             return false;
         };
         let state = self.state.lock();

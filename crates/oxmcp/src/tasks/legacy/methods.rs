@@ -170,7 +170,7 @@ async fn list(cx: RequestContext, params: PaginatedParams) -> Result<ListTasksRe
         // The method was not declared: without principals, every caller would see the tasks of all others.
         return Err(Error::method_not_found(ListTasks::NAME));
     };
-    let after = params.cursor.as_ref().map(Cursor::as_str);
+    let after = params.start().map(Cursor::as_str);
     let tasks = Tasks::of(&cx)?;
     let mut ids = tasks.list(owner.as_str(), after, PAGE + 1).await?;
     let has_more = ids.len() > PAGE;

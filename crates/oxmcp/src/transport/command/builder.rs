@@ -64,8 +64,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// In a session of 2026-07-28 or later, only the calls in flight are lost with the process, and fail with
 /// [`Error::is_closed`](crate::Error::is_closed). The process is started anew with the next call, or at once if something
-/// is watched, at most five times in five minutes. Sessions of earlier revisions end with their process;
-/// [`ClientSession::reconnect`](crate::ClientSession::reconnect) starts it anew.
+/// is watched, at most five times in five minutes; [`Client::on_restarted`](crate::Client::on_restarted) reports it. Sessions of
+/// earlier revisions end with their process. [`ClientSession::recover`](crate::ClientSession::recover) returns a session that can be
+/// used in every revision.
 ///
 /// # Windows
 /// A name without an ending finds `.exe` files only. `npx` and its kind are scripts there: write

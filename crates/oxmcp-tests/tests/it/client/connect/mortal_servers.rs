@@ -249,3 +249,69 @@ async fn a_legacy_session_ends_with_its_server() {
     drop(session);
     assert!(starts.0.recv().await.is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_is_reported_before_the_first_answer() {
+    let restarts = Arc::<AtomicUsize>::default();
+    let counts = Arc::clone(&restarts);
+    let client = client().on_restarted(move |session| {
+        let counts = Arc::clone(&counts);
+        async move {
+            assert!(session.revision().is_modern());
+            counts.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let (mut peer, session, mut starts) = open(client, Revision::LATEST).await;
+    for restart in 0..3 {
+        let call = calling(&session);
+        let request = expect(&mut peer, "tools/call").await;
+        answer(&mut peer, &request, done()).await;
+        call.await.unwrap().unwrap();
+        assert_eq!(restarts.load(Ordering::Relaxed), restart);
+        drop(peer);
+        settle().await;
+        let call = calling(&session.recover().await.unwrap());
+        peer = starts.next().await;
+        let request = expect(&mut peer, "tools/call").await;
+        answer(&mut peer, &request, done()).await;
+        call.await.unwrap().unwrap();
+        assert_eq!(restarts.load(Ordering::Relaxed), restart + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovery_needs_no_knowledge_of_the_revision() {
+    for revision in [
+        Revision::LATEST,
+        Revision::V2025_11_25,
+        Revision::V2024_11_05,
+    ] {
+        let (mut peer, mut session, mut starts) = open(client(), revision).await;
+        let call = calling(&session);
+        expect(&mut peer, "tools/call").await;
+        drop(peer);
+        closed(call).await;
+        let recovering = session.clone();
+        let recovered = tokio::spawn(async move { recovering.recover().await });
+        if !revision.is_modern() {
+            let mut peer = starts.next().await;
+            let opening = expect(&mut peer, "server/discover").await;
+            crate::client::refuse(&mut peer, &opening, crate::client::method_not_found()).await;
+            let opening = expect(&mut peer, "initialize").await;
+            answer(&mut peer, &opening, initialized(revision.as_str())).await;
+            expect(&mut peer, "notifications/initialized").await;
+            session = recovered.await.unwrap().unwrap();
+            let call = calling(&session);
+            let request = expect(&mut peer, "tools/call").await;
+            answer(&mut peer, &request, done()).await;
+            call.await.unwrap().unwrap();
+            continue;
+        }
+        session = recovered.await.unwrap().unwrap();
+        let call = calling(&session);
+        let mut peer = starts.next().await;
+        let request = expect(&mut peer, "tools/call").await;
+        answer(&mut peer, &request, done()).await;
+        call.await.unwrap().unwrap();
+    }
+}

@@ -150,9 +150,10 @@ async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
             }
             panic!("it ended without an error");
         });
-        for cursor in cursors {
+        for (number, cursor) in cursors.iter().enumerate() {
             let request = expect(&mut peer, "tools/list").await;
-            answer(&mut peer, &request, page(&["tool"], Some(cursor))).await;
+            let tool = number.to_string();
+            answer(&mut peer, &request, page(&[&tool], Some(cursor))).await;
         }
         let (names, error) = names.await.unwrap();
         assert_eq!(names.len(), cursors.len());
@@ -281,4 +282,95 @@ async fn a_listing_can_begin_at_a_cursor_and_carry_metadata() {
         answer(&mut peer, &request, page(&[cursor], next)).await;
     }
     assert_eq!(all.await.unwrap().unwrap().len(), 2);
+}
+
+/// Lists the tools of a server that answers with these pages, by the cursors that it is asked for. Returns the names, and the error
+/// at the end.
+async fn listed(
+    revision: Revision,
+    pages: impl Fn(Option<&str>) -> Option<serde_json::Value>,
+) -> (Vec<String>, Option<oxmcp::Error>) {
+    let (mut peer, session) = session(revision).await;
+    let listing = tokio::spawn(async move {
+        let (mut tools, mut names) = (session.tools(), Vec::new());
+        while let Some(tool) = tools.next().await {
+            match tool {
+                Ok(tool) => names.push(tool.name),
+                Err(error) => return (names, Some(error)),
+            }
+        }
+        (names, None)
+    });
+    while !listing.is_finished() {
+        let Ok(request) =
+            tokio::time::timeout(std::time::Duration::from_secs(1), peer.receive()).await
+        else {
+            continue;
+        };
+        let Ok(request) = request else { break };
+        match pages(request["params"]["cursor"].as_str()) {
+            Some(page) => answer(&mut peer, &request, page).await,
+            None => {
+                let error = json!({"code": -32602, "message": "invalid cursor"});
+                crate::client::refuse(&mut peer, &request, error).await;
+            }
+        }
+    }
+    listing.await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_last_cursor_ends_the_list() {
+    for revision in Revision::ALL {
+        // The server takes an empty cursor for none.
+        let (names, error) = listed(revision, |cursor| match cursor {
+            None | Some("") => Some(page(&["a", "b"], Some("2"))),
+            _ => Some(page(&["c"], Some(""))),
+        })
+        .await;
+        assert_eq!(
+            (names, error.is_none()),
+            (["a", "b", "c"].map(String::from).to_vec(), true)
+        );
+        let (names, error) = listed(revision, |_| Some(page(&["a", "b"], Some("")))).await;
+        assert_eq!((names.len(), error.is_none()), (2, true), "{revision}");
+        // The server refuses an empty cursor.
+        let (names, error) = listed(revision, |cursor| {
+            cursor.is_none().then(|| page(&["a", "b"], Some("")))
+        })
+        .await;
+        assert_eq!((names.len(), error.is_none()), (2, true), "{revision}");
+        let (names, error) = listed(revision, |cursor| {
+            Some(match cursor {
+                None => page(&["a"], Some("")),
+                _ => page(&[], None),
+            })
+        })
+        .await;
+        assert_eq!((names.len(), error.is_none()), (1, true), "{revision}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_with_its_own_cursor_is_the_last() {
+    for revision in Revision::ALL {
+        let (names, error) = listed(revision, |_| Some(page(&["a", "b"], Some("x")))).await;
+        assert_eq!((names.len(), error.is_none()), (2, true), "{revision}");
+        let (names, error) = listed(revision, |_| Some(page(&[], Some("x")))).await;
+        assert_eq!((names.len(), error.is_none()), (0, true), "{revision}");
+        // An invalid cursor that is not empty is an error.
+        let (names, error) = listed(revision, |cursor| {
+            cursor.is_none().then(|| page(&["a", "b"], Some("x")))
+        })
+        .await;
+        assert_eq!((names.len(), error.is_some()), (2, true), "{revision}");
+        // So is another page with the same cursor.
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let (names, error) = listed(revision, |_| {
+            let next = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Some(page(&[&next.to_string()], Some("x")))
+        })
+        .await;
+        assert_eq!((names.len(), error.is_some()), (2, true), "{revision}");
+    }
 }

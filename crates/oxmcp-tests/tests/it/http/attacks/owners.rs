@@ -84,7 +84,14 @@ async fn attack_4_no_client_chooses_the_id_of_its_session() {
         let chosen = "0".repeat(32);
         let open = builder("POST").header("mcp-session-id", &chosen);
         let fixed = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
-        assert_eq!(fixed.status(), StatusCode::NOT_FOUND);
+        // The session that it opens has an id of the server's choice.
+        assert_eq!(fixed.status(), StatusCode::OK);
+        let opened = header(fixed.headers(), "mcp-session-id");
+        assert_eq!(opened.len(), 32);
+        assert_ne!(opened, chosen);
+        let inside = builder("POST").header("mcp-session-id", &chosen);
+        let inside = send(&endpoint, inside, request_of_ping()).await;
+        assert_eq!(inside.status(), StatusCode::NOT_FOUND);
         // The id of an existing session is not taken over, either.
         let session = Session::open(&endpoint).await;
         let again = session.post(&initialize(LEGACY, json!({}))).await;
@@ -179,7 +186,6 @@ async fn attack_19_only_its_owner_can_use_a_session() {
             request(1, "resources/subscribe", uri.clone()),
             request(1, "resources/unsubscribe", uri),
             request(1, "logging/setLevel", json!({"level": "debug"})),
-            initialize(LEGACY, json!({})),
             notification("notifications/initialized"),
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
         ];
@@ -189,6 +195,11 @@ async fn attack_19_only_its_owner_can_use_a_session() {
                 let status = send(&endpoint, builder, message.to_string()).await.status();
                 assert_eq!(status, StatusCode::NOT_FOUND, "{who:?} {message}");
             }
+            // `initialize` opens a session of the caller's own.
+            let open = of(builder("POST").header("mcp-session-id", &id), who);
+            let opened = send(&endpoint, open, initialize(LEGACY, json!({})).to_string()).await;
+            assert_eq!(opened.status(), StatusCode::OK, "{who:?}");
+            assert_ne!(header(opened.headers(), "mcp-session-id"), id, "{who:?}");
             for (method, last) in [("GET", None), ("GET", Some("s0_1")), ("DELETE", None)] {
                 let mut builder = of(builder(method).header("mcp-session-id", &id), who);
                 if let Some(last) = last {

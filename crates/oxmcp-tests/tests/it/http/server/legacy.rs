@@ -52,6 +52,77 @@ async fn an_initialize_that_middleware_answers_by_itself_opens_no_session() {
     }
 }
 
+/// Some clients keep the header of a session that has ended.
+#[tokio::test]
+async fn initialize_with_a_stale_session_id_opens_a_session() {
+    let server = calculator();
+    let endpoint = endpoint(&server);
+    let ended = Session::open(&endpoint).await;
+    ended.delete().await;
+    let unknown = "0".repeat(32);
+    for stale in [&*ended.id, &unknown, "undefined", "null", ""] {
+        let opening = initialize(LEGACY, json!({})).to_string();
+        let posted = builder("POST").header("mcp-session-id", stale);
+        let response = send(&endpoint, posted, opening).await;
+        assert_eq!(response.status(), StatusCode::OK, "{stale}");
+        let id = header(response.headers(), "mcp-session-id");
+        assert_ne!(id, stale);
+        // Other requests of the old session still learn that it has ended.
+        let ping = request(1, "ping", json!({})).to_string();
+        let posted = builder("POST").header("mcp-session-id", stale);
+        let response = send(&endpoint, posted, ping).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{stale}");
+    }
+    // In an open session it is the second one.
+    let open = Session::open(&endpoint).await;
+    let answer = json(open.post(&initialize(LEGACY, json!({}))).await).await;
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_may_begin_with_one_byte_order_mark() {
+    let endpoint = endpoint(&calculator());
+    let opening = initialize(LEGACY, json!({}));
+    let response = send(&endpoint, builder("POST"), format!("\u{feff}{opening}")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let session = Session::open(&endpoint).await;
+    let ping = request(1, "ping", json!({}));
+    let marked = format!("\u{feff}{ping}");
+    let answer = send(&endpoint, session.builder("POST"), marked).await;
+    assert_eq!(json(answer).await["result"], json!({}));
+    let marked = format!("\u{feff}\u{feff}{ping}");
+    let answer = send(&endpoint, session.builder("POST"), marked).await;
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    let old = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
+    let marked = format!("\u{feff}[{ping}]");
+    let answer = send(
+        &endpoint,
+        builder("POST").header("mcp-session-id", &old.id),
+        marked,
+    )
+    .await;
+    assert_eq!(json(answer).await[0]["result"], json!({}));
+    let message = crate::support::modern(1, "tools/list", json!({}));
+    let marked = format!("\u{feff}{message}");
+    let answer = send(
+        &endpoint,
+        crate::http::server::peer::modern_builder(&message),
+        marked,
+    )
+    .await;
+    assert!(json(answer).await["result"]["tools"].is_array());
+}
+
+#[tokio::test]
+async fn an_empty_cursor_lists_the_first_page() {
+    let server = calculator().tools(["b", "c"].map(idle)).page_size(1);
+    let session = Session::open(&endpoint(&server)).await;
+    let first = json(session.call(1, "tools/list", json!({})).await).await;
+    let again = json(session.call(1, "tools/list", json!({"cursor": ""})).await).await;
+    assert_eq!(first, again);
+    assert_eq!(first["result"]["tools"].as_array().unwrap().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handler_whose_client_has_gone_waits_for_no_reader() {
     let (gone, done) = (Arc::<Notify>::default(), Arc::<Notify>::default());

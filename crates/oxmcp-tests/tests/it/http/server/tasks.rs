@@ -331,7 +331,10 @@ async fn tasks_are_listed_in_pages() {
     assert_eq!(pages, [100, 100, 1]);
     assert_eq!(listed.len(), begun.len());
     assert_eq!(listed.into_iter().collect::<HashSet<_>>(), begun);
-    for cursor in ["", "7", "%%%", &"A".repeat(33)] {
+    // An empty cursor is none.
+    let first = ann.ask("tasks/list", json!({})).await;
+    assert_eq!(ann.ask("tasks/list", json!({"cursor": ""})).await, first);
+    for cursor in ["7", "%%%", &"A".repeat(33)] {
         let refused = ann.ask("tasks/list", json!({"cursor": cursor})).await;
         assert_eq!(refused["error"]["code"], -32602, "{cursor}: {refused}");
     }

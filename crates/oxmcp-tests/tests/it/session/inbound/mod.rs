@@ -7,3 +7,4 @@ mod blocking_handlers;
 mod eras;
 mod invalid_messages;
 mod malformed_text;
+mod odd_messages;

@@ -85,7 +85,8 @@ impl OutgoingMessage {
     /// Whether a message is, or contains, the answer.
     pub(crate) fn is_answered_by(&self, message: &[u8]) -> bool {
         let id = self.id.as_ref();
-        id.is_some_and(|id| answered_ids(message).any(|it| it == *id))
+        let is_own = |it: &RequestId, id| it == id || it.respelled().as_ref() == Some(id);
+        id.is_some_and(|id| answered_ids(message).any(|it| is_own(&it, id)))
     }
 
     /// The request that a notification cancels.
@@ -225,7 +226,9 @@ mod tests {
             (1, r#"{"jsonrpc":"2.0","id":1,"method":"result"}"#, false),
             (1, r#"{"jsonrpc":"2.0","id":12,"result":{}}"#, false),
             (12, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
-            (1, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#, false),
+            (1, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#, true),
+            (1, r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#, true),
+            (1, r#"{"jsonrpc":"2.0","id":"12","result":{}}"#, false),
         ] {
             asked.id = Some(RequestId::Number(id));
             assert_eq!(

@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::Response;
+use http::{Response, StatusCode};
 use oxmcp_protocol::{RequestId, method};
 use tokio::{
     sync::oneshot,
@@ -40,9 +40,11 @@ const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Why an exchange ended without an answer.
 pub(crate) enum ExchangeError {
-    /// The server does not know the session. `begun` tells whether it may have begun to serve the message.
+    /// The server does not know the session. `begun` tells whether it may have begun to serve the message, and `is_certain`
+    /// whether it has said that the session is the reason.
     SessionLost {
         begun: bool,
+        is_certain: bool,
         error: Error,
     },
     Failed(Error),
@@ -185,7 +187,16 @@ impl Exchanges {
         let begun = match self.attempt(message, &session).await {
             Ok(()) => return Ok(()),
             Err(ExchangeError::Failed(error)) => return Err(error),
-            Err(ExchangeError::SessionLost { begun, .. }) => begun,
+            Err(ExchangeError::SessionLost {
+                begun,
+                is_certain,
+                error,
+            }) => {
+                if !is_certain && !self.doubts.begin(session.generation) {
+                    return Err(error);
+                }
+                begun
+            }
         };
         Box::pin(self.recover_session(session.generation)).await?;
         if message.method().is_none() || message.is("notifications/cancelled") {
@@ -210,13 +221,23 @@ impl Exchanges {
         session: &Session,
     ) -> Result<(), ExchangeError> {
         let response = self.send(message, session).await?;
-        if !response.status().is_success() {
+        let status = response.status();
+        if !status.is_success() {
             let refusal = refusal(response).await;
-            let is_lost = session.id.is_some() && refusal.is_session_lost(message.id.as_ref());
+            let asked = message.id.as_ref();
+            let is_certain = session.id.is_some() && refusal.is_session_lost(asked);
+            // Some servers refuse notifications so. Without an id, 404 means that the URL is gone.
+            let is_doubtful = session.revision.is_some()
+                && asked.is_some()
+                && (session.id.is_some() || status != StatusCode::NOT_FOUND)
+                && refusal.may_be_session_lost(asked);
             let error = refusal.error;
-            return Err(if is_lost {
-                let begun = false;
-                ExchangeError::SessionLost { begun, error }
+            return Err(if is_certain || is_doubtful {
+                ExchangeError::SessionLost {
+                    begun: false,
+                    is_certain,
+                    error,
+                }
             } else {
                 error.into()
             });
@@ -233,6 +254,7 @@ impl Exchanges {
         };
         let sink = MessageSink::new(message, on_answer);
         self.read_answer(message, sink, session, response).await?;
+        self.doubts.end();
         Ok(())
     }
 
@@ -270,14 +292,14 @@ impl Exchanges {
         message: &OutgoingMessage,
         mut sink: MessageSink<'_>,
         session: &Session,
-        response: Response<HttpBody>,
+        mut response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, ExchangeError> {
         // The session of `initialize` is the one that its response names, even if the response breaks off.
         let opened = message.is("initialize").then(|| Session {
             id: response.headers().get(SESSION_ID).cloned(),
             ..Session::default()
         });
-        match Form::of(&response) {
+        match Form::of_body(&mut response).await {
             Form::Json => {
                 let body = self.read_json(response).await?;
                 sink.take(self, body).await;
@@ -368,7 +390,7 @@ fn interrupted(why: &Error) -> Error {
 mod tests {
     use std::{future::poll_fn, sync::Mutex, task::Poll};
 
-    use http::{HeaderMap, Request, StatusCode};
+    use http::{HeaderMap, Request};
     use tokio::select;
 
     use super::*;

@@ -11,6 +11,7 @@ use memchr::memchr;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     ErrorCode, RequestId,
+    framing::after_byte_order_mark,
     internal::{Envelope, Params},
 };
 use tokio::time::timeout;
@@ -54,6 +55,32 @@ impl Form {
             Self::Events
         } else {
             Self::Other
+        }
+    }
+
+    /// The form of a response by the beginning of its body, which some servers label with another media type or with none, or else
+    /// by its media type. Waits for the beginning.
+    pub(crate) async fn of_body(response: &mut Response<HttpBody>) -> Self {
+        let labelled = Self::of(response);
+        let beginning = response.body_mut().peek().await;
+        let form = beginning.and_then(|beginning| Self::beginning_with(beginning));
+        if let Some(form) = form.filter(|form| *form != labelled) {
+            let media_type = response.headers().get(CONTENT_TYPE);
+            tracing::debug!(?form, ?media_type, "ignoring the media type of a response");
+        }
+        form.unwrap_or(labelled)
+    }
+
+    /// The only form whose bodies can begin so.
+    fn beginning_with(body: &[u8]) -> Option<Self> {
+        const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+        let text = after_byte_order_mark(body)
+            .unwrap_or(body)
+            .trim_ascii_start();
+        match text.first()? {
+            b'{' | b'[' => Some(Self::Json),
+            _ if FIELDS.iter().any(|field| text.starts_with(field)) => Some(Self::Events),
+            _ => None,
         }
     }
 }
@@ -150,6 +177,7 @@ fn refused(
     body: &[u8],
 ) -> Refusal {
     let mut params = Text::UNREAD;
+    let body = after_byte_order_mark(body).unwrap_or(body);
     if let Ok(Envelope::Response(response)) = Envelope::parse(body, &mut params)
         && let Err(error) = response.outcome
     {
@@ -178,6 +206,25 @@ fn refused(
 }
 
 impl Refusal {
+    /// Whether a refusal of the request with the id `asked` may mean that the session is lost: the server has not dealt with the
+    /// request itself, and gives no other reason.
+    pub(crate) fn may_be_session_lost(&self, asked: Option<&RequestId>) -> bool {
+        // Credentials, payment, the wrong form or size of a request, and requests to come back later.
+        const OTHER_REASONS: [u16; 15] = [
+            401, 402, 403, 405, 406, 407, 408, 411, 413, 414, 415, 425, 429, 431, 451,
+        ];
+        const OTHER_ERRORS: [ErrorCode; 3] = [
+            ErrorCode::PARSE_ERROR,
+            ErrorCode::METHOD_NOT_FOUND,
+            ErrorCode::INVALID_PARAMS,
+        ];
+        let is_answer = self.names.is_some() && self.names.as_ref() == asked;
+        let has_reason = self.error.is_protocol() && OTHER_ERRORS.contains(&self.error.code());
+        let status = self.error.http_status().unwrap_or_default();
+        let is_refused = (400..500).contains(&status) && !OTHER_REASONS.contains(&status);
+        is_refused && !is_answer && !has_reason
+    }
+
     /// Whether the server does not know the session of the request with the id `asked`. The specification wants 404; some
     /// servers respond with 400 and a text about the session. A response that names the request is its answer, whatever the
     /// text.

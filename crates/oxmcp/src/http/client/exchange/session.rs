@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use oxmcp_json::Text;
 use oxmcp_protocol::{
+    framing::after_byte_order_mark,
     internal::{Envelope, Params},
     lenient::mend_message,
     method,
@@ -38,9 +39,11 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(
         generation: u64,
-        mut id: Option<HeaderValue>,
+        id: Option<HeaderValue>,
         revision: Option<HeaderValue>,
     ) -> Self {
+        // Some servers without sessions send an empty header.
+        let mut id = id.filter(|id| !id.as_bytes().trim_ascii().is_empty());
         if let Some(id) = &mut id {
             id.set_sensitive(true);
         }
@@ -127,6 +130,7 @@ pub(crate) fn changes_session(message: &OutgoingMessage) -> bool {
 /// The error that the answer contains instead.
 pub(crate) fn result_of(answer: &[u8]) -> Result<()> {
     let mut params = Text::UNREAD;
+    let answer = after_byte_order_mark(answer).unwrap_or(answer);
     match Envelope::parse(answer, &mut params) {
         Ok(Envelope::Response(response)) => response.outcome.map(drop).map_err(Error::from),
         _ => Err(Error::decode("the answer is malformed")),
@@ -138,6 +142,20 @@ fn uri(message: &OutgoingMessage) -> Option<String> {
     uri.as_str().map(String::from)
 }
 
+/// The error of a response that does not name its request.
+pub(crate) fn error_without_id(message: &[u8]) -> Option<Error> {
+    // Most messages are notifications, which are not parsed here.
+    memchr::memmem::find(message, br#""error""#)?;
+    let mut params = Text::UNREAD;
+    let message = after_byte_order_mark(message).unwrap_or(message);
+    match Envelope::parse(message, &mut params) {
+        Ok(Envelope::Response(response)) if response.id.is_none() => {
+            response.outcome.err().map(Error::from)
+        }
+        _ => None,
+    }
+}
+
 /// The revision in the answer to `initialize`.
 pub(crate) fn negotiated_revision(answer: &Bytes) -> Option<HeaderValue> {
     #[derive(Deserialize)]
@@ -146,6 +164,7 @@ pub(crate) fn negotiated_revision(answer: &Bytes) -> Option<HeaderValue> {
         protocol_version: String,
     }
     let mut params = Text::UNREAD;
+    let answer = after_byte_order_mark(answer).unwrap_or(answer);
     let mended;
     let response = match Envelope::parse(answer, &mut params) {
         Ok(envelope) => envelope,

@@ -46,6 +46,7 @@ pub(crate) struct Exchanges {
     pub(crate) unaccepted: Arc<Semaphore>,
     /// Held while a lost session is opened anew.
     pub(crate) recovering: tokio::sync::Mutex<()>,
+    pub(crate) doubts: Doubts,
     pub(in crate::http::client) state: Mutex<State>,
 }
 
@@ -91,6 +92,7 @@ impl Exchanges {
             barrier: Barrier::new(),
             unaccepted: Arc::new(Semaphore::new(MAX_UNACCEPTED as usize)),
             recovering: tokio::sync::Mutex::default(),
+            doubts: Doubts::default(),
             state: Mutex::default(),
         }
     }
@@ -142,6 +144,24 @@ impl Exchanges {
     /// Ends the connection.
     pub(crate) async fn end(&self, error: Error) {
         self.spawner.send_event(Event::End(error)).await;
+    }
+}
+
+/// The doubt whether the server still knows the session, after a refusal that gives no reason. Another session is then opened once,
+/// and not again before a request has been answered: a server that refuses everything would get sessions without end.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts(Mutex<Option<u64>>);
+
+impl Doubts {
+    /// Begins to doubt the session of this generation. Returns whether another session may be opened in its place.
+    pub(crate) fn begin(&self, generation: u64) -> bool {
+        // Requests of one session may be refused at the same time.
+        *self.0.lock().get_or_insert(generation) == generation
+    }
+
+    /// Ends the doubt, as a request was answered.
+    pub(crate) fn end(&self) {
+        *self.0.lock() = None;
     }
 }
 

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use crate::http::client::exchange::{
     executor::Event,
     message::OutgoingMessage,
-    session::{Session, changes_session, negotiated_revision, result_of},
+    session::{Session, changes_session, error_without_id, negotiated_revision, result_of},
     shared::Exchanges,
 };
 
@@ -48,7 +48,8 @@ impl<'a> MessageSink<'a> {
     }
 
     pub(crate) async fn take(&mut self, exchanges: &Exchanges, message: Bytes) {
-        if let Some(request) = self.request.filter(|_| !self.has_answer)
+        let open = self.request.filter(|_| !self.has_answer);
+        if let Some(request) = open
             && request.is_answered_by(&message)
         {
             self.has_answer = true;
@@ -63,6 +64,16 @@ impl<'a> MessageSink<'a> {
             if changes_session(request) && result_of(&message).is_ok() {
                 exchanges.state.lock().setup.record(request);
             }
+        } else if let Some(id) = open.and_then(|request| request.id.clone())
+            && let Some(error) = error_without_id(&message)
+        {
+            // Each HTTP request has one message, so the error is the answer to it.
+            self.has_answer = true;
+            match &mut self.on_answer {
+                OnAnswer::Keep(kept) => *kept = Some(message),
+                _ => exchanges.spawner.send_event(Event::Failed(id, error)).await,
+            }
+            return;
         }
         exchanges.spawner.send_event(Event::Message(message)).await;
     }

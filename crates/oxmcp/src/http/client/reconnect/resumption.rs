@@ -71,7 +71,11 @@ impl Exchanges {
                     break;
                 }
                 GetOutcome::SessionLost(error) => {
-                    return Err(ExchangeError::SessionLost { begun: true, error });
+                    return Err(ExchangeError::SessionLost {
+                        begun: true,
+                        is_certain: true,
+                        error,
+                    });
                 }
             }
         }
@@ -176,10 +180,13 @@ impl Exchanges {
     }
 }
 
-async fn outcome_of(response: Response<HttpBody>, session: &Session) -> GetOutcome {
+async fn outcome_of(mut response: Response<HttpBody>, session: &Session) -> GetOutcome {
     let status = response.status();
     if status.is_success() {
-        if Form::of(&response) == Form::Events {
+        // A stream that is labelled as one may be silent at first.
+        let is_stream = Form::of(&response) == Form::Events
+            || Form::of_body(&mut response).await == Form::Events;
+        if is_stream {
             return GetOutcome::Stream(response.into_body());
         }
         response::discard(response.into_body()).await;

@@ -66,22 +66,42 @@ impl<C: HttpClient> HttpClient for Arc<C> {
 }
 
 /// The body of an HTTP response: chunks of bytes, as they arrive.
-pub struct HttpBody(Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>);
+pub struct HttpBody {
+    chunks: Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>,
+    /// The next chunk, if it was read ahead.
+    ahead: Option<Result<Bytes>>,
+}
 
 impl HttpBody {
     /// Creates a body from a stream of chunks.
     pub fn new(chunks: impl Stream<Item = Result<Bytes>> + Send + 'static) -> Self {
-        Self(Box::pin(chunks))
+        Self {
+            // A look ahead may have met the end.
+            chunks: Box::pin(chunks.fuse()),
+            ahead: None,
+        }
     }
 
     /// The next chunk. `None` at the end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
-        self.0.next().await.transpose()
+        match self.ahead.take() {
+            Some(chunk) => chunk.map(Some),
+            None => self.chunks.next().await.transpose(),
+        }
     }
 
-    /// The same body with a chunk in front of it.
-    pub(crate) fn after(self, first: Bytes) -> Self {
-        Self::new(stream::iter([Ok(first)]).chain(self.0))
+    /// The next chunk, which stays in the body. `None` at the end, and before an error.
+    pub(crate) async fn peek(&mut self) -> Option<&Bytes> {
+        if self.ahead.is_none() {
+            self.ahead = self.chunks.next().await;
+        }
+        self.ahead.as_ref()?.as_ref().ok()
+    }
+
+    /// The same body with a chunk in front of the rest, of which nothing was read ahead.
+    pub(crate) fn after(mut self, first: Bytes) -> Self {
+        self.ahead = Some(Ok(first));
+        self
     }
 }
 

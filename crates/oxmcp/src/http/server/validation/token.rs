@@ -7,7 +7,9 @@ use oxmcp_auth::ScopeSet;
 use oxmcp_json::Cursor;
 use oxmcp_protocol::{
     Method,
+    framing::after_byte_order_mark,
     internal::{Envelope, Params, RequestParams},
+    lenient::mend_message,
     method::Listen,
 };
 
@@ -83,16 +85,18 @@ impl Serving<'_> {
     /// # Errors
     /// The response that refuses the request.
     pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
-        let text = str::from_utf8(body).unwrap_or_default();
-        let mut messages = vec![text];
+        // The session ignores the mark, too.
+        let body = after_byte_order_mark(body).unwrap_or(body);
+        let mut messages = vec![body];
         if body.trim_ascii_start().first() == Some(&b'[') {
             let connection = (self.connection)();
             let limit = connection.map_or(0, |it| it.limits.max_batch);
             messages.clear();
+            let text = str::from_utf8(body).unwrap_or_default();
             let array = Cursor::new(text.trim_ascii_start()).items(|cursor| {
                 let message = cursor.value()?;
                 if messages.len() <= limit {
-                    messages.push(message.get());
+                    messages.push(message.get().as_bytes());
                 }
                 Ok(())
             });
@@ -104,8 +108,14 @@ impl Serving<'_> {
         let mut needed = ScopeSet::new();
         for message in messages {
             let mut params = RequestParams::UNREAD;
-            if let Ok(message) = Envelope::parse_str(message, &mut params) {
+            if let Ok(message) = Envelope::parse(message, &mut params) {
                 needed = needed.union(&self.needed_scopes(&message));
+            } else if let Some((mended, _)) = mend_message(message) {
+                // The session reads what was meant, too.
+                let mut params = RequestParams::UNREAD;
+                if let Ok(message) = Envelope::parse(&mended, &mut params) {
+                    needed = needed.union(&self.needed_scopes(&message));
+                }
             }
         }
         self.check(&needed)

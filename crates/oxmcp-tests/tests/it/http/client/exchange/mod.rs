@@ -4,3 +4,4 @@ mod errors;
 mod legacy;
 mod malformed_answers;
 mod modern;
+mod odd_answers;

@@ -327,3 +327,157 @@ async fn the_stream_beside_the_answers_notices_the_loss_too() {
     .await;
     assert!(session.is_ok());
 }
+
+/// The ways in which a server says, without the word, that it does not know the session.
+fn refusals() -> Vec<(u16, String)> {
+    let error = |id: Value, code: i64, message: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+    };
+    vec![
+        (400, error(Value::Null, -32000, "Server not initialized")),
+        (400, error(json!("server-error"), -32600, "Bad Request")),
+        (400, "Server not initialized".to_owned()),
+        (
+            400,
+            "\u{feff}".to_owned() + &error(Value::Null, -32002, "initialize first"),
+        ),
+        (409, "Conflict".to_owned()),
+        (410, "<p>Gone</p>".to_owned()),
+        (412, String::new()),
+        (422, json!({"detail": "unknown client"}).to_string()),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unexplained_refusal_is_tried_in_another_session() {
+    for (status, body) in refusals() {
+        let (mut peer, session) = open(Some("s-1")).await;
+        let (answer, ()) = both(call(&session), async {
+            peer.post("tools/call")
+                .await
+                .text(status, "text/plain", body.clone());
+            renew(&mut peer, "s-2").await;
+            let again = next_post(&mut peer).await;
+            assert_eq!(again.header("mcp-session-id"), Some("s-2"));
+            again.result(text("3"));
+        })
+        .await;
+        assert_eq!(answer.unwrap(), "3", "{status} {body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unexplained_refusals_open_one_session_until_a_success() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    for (id, next) in [("s-2", "s-3"), ("s-4", "s-5")] {
+        // It is refused in the new session, too.
+        let (answer, ()) = both(call(&session), async {
+            next_post(&mut peer).await.status(400);
+            renew(&mut peer, id).await;
+            next_post(&mut peer).await.status(400);
+        })
+        .await;
+        assert_eq!(answer.unwrap_err().http_status(), Some(400));
+        for _ in 0..3 {
+            let (answer, ()) = both(call(&session), async {
+                next_post(&mut peer).await.status(400);
+            })
+            .await;
+            assert_eq!(answer.unwrap_err().http_status(), Some(400), "not again");
+        }
+        let (answer, ()) = both(call(&session), async {
+            next_post(&mut peer).await.result(text("3"));
+        })
+        .await;
+        answer.unwrap();
+        // From now on the session may be doubted again.
+        let (answer, ()) = both(call(&session), async {
+            next_post(&mut peer).await.status(422);
+            renew(&mut peer, next).await;
+            next_post(&mut peer).await.result(text("3"));
+        })
+        .await;
+        answer.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_at_the_same_time_open_one_session() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answers, ()) = both(
+        async { tokio::join!(call(&session), call(&session)) },
+        async {
+            let first = peer.post("tools/call").await;
+            let second = peer.post("tools/call").await;
+            first.status(400);
+            second.status(400);
+            renew(&mut peer, "s-2").await;
+            for _ in 0..2 {
+                next_post(&mut peer).await.result(text("3"));
+            }
+        },
+    )
+    .await;
+    assert_eq!(
+        (answers.0.unwrap(), answers.1.unwrap()),
+        ("3".into(), "3".into())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_with_another_reason_loses_no_session() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    for status in [
+        401, 402, 403, 405, 406, 407, 408, 413, 415, 429, 431, 500, 503,
+    ] {
+        let (answer, ()) = both(call(&session), async {
+            peer.post("tools/call").await.status(status);
+        })
+        .await;
+        assert_eq!(answer.unwrap_err().http_status(), Some(status));
+        assert!(peer.is_quiet(), "{status}");
+    }
+    for code in [-32700, -32601, -32602] {
+        let (answer, ()) = both(call(&session), async {
+            let error = json!({"code": code, "message": "no"});
+            let body = json!({"jsonrpc": "2.0", "id": null, "error": error});
+            peer.post("tools/call").await.json(400, body);
+        })
+        .await;
+        assert_eq!(answer.unwrap_err().code().value(), code);
+        assert!(peer.is_quiet(), "{code}");
+    }
+}
+
+/// Some servers refuse notifications that they do not know.
+#[tokio::test(start_paused = true)]
+async fn a_refused_notification_loses_no_session() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let calling = session.clone();
+    let calling = tokio::spawn(async move { call(&calling).await });
+    let kept = peer.post("tools/call").await;
+    calling.abort();
+    peer.post("notifications/cancelled").await.status(400);
+    drop(kept);
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        assert_eq!(asked.header("mcp-session-id"), Some("s-1"));
+        asked.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_session_ids_is_initialized_again() {
+    let (mut peer, session) = open(None).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        asked.text(400, "text/plain", "Server not initialized");
+        peer.post("initialize").await.opens(None);
+        peer.post("notifications/initialized").await.status(202);
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}

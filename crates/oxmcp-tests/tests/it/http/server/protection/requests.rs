@@ -399,6 +399,46 @@ async fn a_user_with_many_clients_can_be_one_owner() {
     );
 }
 
+/// A request as peers write it that do not follow the specification to the letter. Servers tolerate all of these.
+fn odd_spellings(request: &Value) -> [String; 5] {
+    let with = |name: &str, value: Value| {
+        let mut odd = request.clone();
+        odd[name] = value;
+        odd.to_string()
+    };
+    [
+        format!("\u{feff}{request}"),
+        with("result", Value::Null),
+        with("error", Value::Null),
+        with("jsonrpc", json!(2.0)),
+        with("jsonrpc", Value::Null),
+    ]
+}
+
+#[tokio::test]
+async fn odd_messages_need_the_same_scopes() {
+    let issuer = Issuer::new();
+    let endpoint = endpoint(&issuer.resource());
+    let session = open(&endpoint, &issuer.token("mcp"), "2025-03-26").await;
+    let write = request(1, "tools/call", json!({"name": "write", "arguments": {}}));
+    for odd in odd_spellings(&write) {
+        let batch = match odd.strip_prefix('\u{feff}') {
+            Some(plain) => format!("\u{feff}[{plain}]"),
+            None => format!("[{odd}]"),
+        };
+        for body in [odd, batch] {
+            let post = async |token: &str| {
+                let request = bearing(session.builder("POST"), token);
+                send(&endpoint, request, body.clone()).await
+            };
+            let refused = post(&issuer.token("mcp")).await;
+            assert_eq!(refusal(&refused).2, "files:write", "{body}");
+            let served = post(&issuer.token("mcp files:write")).await;
+            assert_eq!(served.status(), StatusCode::OK, "{body}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_transport_of_2024_11_05_demands_the_same() {
     let issuer = Issuer::new();
@@ -416,6 +456,10 @@ async fn the_transport_of_2024_11_05_demands_the_same() {
         "files:write".to_owned(),
     );
     assert_eq!(refusal(&refused), expected);
+    for odd in odd_spellings(&write(1)) {
+        let refused = client.respond(odd.clone()).await;
+        assert_eq!(refusal(&refused), expected, "{odd}");
+    }
     client = client.bearing("invented");
     let refused = client.respond(write(1).to_string()).await;
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_core::future::BoxFuture;
 use http::{Response, StatusCode};
 use oxmcp_protocol::{
-    CancelledParams, Payload, ProgressParams,
+    CancelledParams, Payload, ProgressParams, RequestId,
     internal::{Envelope, RawNotification, RequestParams},
 };
 use serde::de::DeserializeOwned;
@@ -108,7 +108,7 @@ fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option
     match message {
         Envelope::Request(_) => None,
         Envelope::Response(response) => {
-            let id = response.id.as_ref()?.as_number()?;
+            let id = response.id.as_ref()?.own_number()?;
             (id > 0 && !calls.is_waiting(id)).then_some(Stray::Answer(id))
         }
         Envelope::Notification(notification) => {
@@ -139,11 +139,13 @@ fn concerns(
     match &*notification.method {
         "notifications/cancelled" => {
             let params: CancelledParams = decode(notification)?;
-            Some(connection.in_flight().has(&params.request_id?))
+            let id = params.request_id?;
+            let has = |id: &RequestId| connection.in_flight().has(id);
+            Some(has(&id) || id.respelled().is_some_and(|id| has(&id)))
         }
         "notifications/progress" => {
             let params: ProgressParams = decode(notification)?;
-            let token = params.progress_token.as_number()?;
+            let token = params.progress_token.own_number()?;
             Some(connection.calls().is_waiting(token))
         }
         _ => None,
