@@ -75,7 +75,6 @@ async fn r2_the_cursor_is_opaque() {
 async fn r5_cursors_that_the_list_did_not_give_are_refused() {
     for revision in Revision::ALL {
         for cursor in [
-            json!(""),
             json!("a"),
             json!("dG9vbHM"),
             json!("%%%%"),
@@ -96,9 +95,11 @@ async fn r5_cursors_that_the_list_did_not_give_are_refused() {
                 "{cursor} in {revision}: {answer}"
             );
         }
-        let params = json!({"cursor": null});
-        let first = answer(&server(&["a", "b"], 1), revision, "tools/list", params).await;
-        assert_eq!(names(&first), ["a"]);
+        for none in [json!(null), json!("")] {
+            let params = json!({"cursor": none});
+            let first = answer(&server(&["a", "b"], 1), revision, "tools/list", params).await;
+            assert_eq!(names(&first), ["a"]);
+        }
     }
 }
 

@@ -84,7 +84,7 @@ async fn w4_b6_malformed_messages_are_answered_and_the_session_goes_on() {
                 "id",
             ),
             (
-                r#"{"jsonrpc":"2.0","id":1e2,"method":"ping"}"#,
+                r#"{"jsonrpc":"2.0","id":1e-2,"method":"ping"}"#,
                 INVALID_REQUEST,
                 none(),
                 "id",

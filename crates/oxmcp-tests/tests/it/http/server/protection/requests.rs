@@ -400,7 +400,7 @@ async fn a_user_with_many_clients_can_be_one_owner() {
 }
 
 /// A request as peers write it that do not follow the specification to the letter. Servers tolerate all of these.
-fn odd_spellings(request: &Value) -> [String; 5] {
+fn odd_spellings(request: &Value) -> [String; 4] {
     let with = |name: &str, value: Value| {
         let mut odd = request.clone();
         odd[name] = value;
@@ -410,8 +410,7 @@ fn odd_spellings(request: &Value) -> [String; 5] {
         format!("\u{feff}{request}"),
         with("result", Value::Null),
         with("error", Value::Null),
-        with("jsonrpc", json!(2.0)),
-        with("jsonrpc", Value::Null),
+        with("id", json!(1.0)),
     ]
 }
 
