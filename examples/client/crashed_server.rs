@@ -16,6 +16,7 @@ async fn hello() -> &'static str {
 
 /// End the process of the server
 #[oxmcp::tool]
+#[expect(clippy::disallowed_methods, reason = "the example is about a crash")]
 async fn crash() {
     process::exit(1);
 }

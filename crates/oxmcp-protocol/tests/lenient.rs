@@ -3,7 +3,9 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]; and the samples are a table"
 )]
 
 use oxmcp_protocol::{
@@ -274,7 +276,7 @@ fn changed(value: &Value, place: &str, new: Option<Value>) -> Value {
         (Value::Object(members), Some(new)) => drop(members.insert(key, new)),
         (Value::Object(members), None) => drop(members.remove(&key)),
         (Value::Array(items), Some(new)) => {
-            *items.get_mut(key.parse::<usize>().unwrap()).unwrap() = new
+            *items.get_mut(key.parse::<usize>().unwrap()).unwrap() = new;
         }
         (Value::Array(items), None) => drop(items.remove(key.parse().unwrap())),
         _ => panic!("{place} is in neither an object nor an array"),

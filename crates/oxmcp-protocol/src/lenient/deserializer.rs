@@ -554,7 +554,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
                 .deserialize(CowStrDeserializer::<Error>::new(name.into()))
                 .map(Some);
         }
-        while let Some((key, value)) = self.members.next() {
+        for (key, value) in self.members.by_ref() {
             let Some(name) = key.as_str() else {
                 continue;
             };

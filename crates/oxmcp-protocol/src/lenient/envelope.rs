@@ -18,114 +18,147 @@ struct Found<'a> {
     error: Option<Text<'a>>,
 }
 
+impl<'a> Found<'a> {
+    /// Reads the members. `None` if the text is not an object, or has a name twice.
+    fn read(text: &'a str) -> Option<Self> {
+        let mut found = Self::default();
+        let mut is_twice = false;
+        let whole = Cursor::new(text).read_object(|key, cursor| {
+            let slot = match key.as_str().as_deref() {
+                Some("jsonrpc") => &mut found.version,
+                Some("id") => &mut found.id,
+                Some("method") => &mut found.method,
+                Some("params") => &mut found.params,
+                Some("result") => &mut found.result,
+                Some("error") => &mut found.error,
+                _ => return cursor.value().map(drop),
+            };
+            is_twice |= slot.replace(cursor.value()?).is_some();
+            Ok(())
+        });
+        (matches!(whole, Ok(true)) && !is_twice).then_some(found)
+    }
+
+    /// A request must name the protocol to the letter, as must all that two parsers could read differently. A response can be nothing
+    /// else than JSON-RPC.
+    fn check_version(&self, is_asked: bool, mended: &mut Mended) -> Option<()> {
+        if self.version.is_some_and(|version| version.is_str("2.0")) {
+            return Some(());
+        }
+        let is_close = self.version.is_none_or(|version| {
+            matches!(version.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#)
+        });
+        mended.tolerate(Leniency::Version, "/jsonrpc");
+        (is_close && !is_asked).then_some(())
+    }
+
+    fn write_id(&self, is_asked: bool, mended: &mut Mended) {
+        let Some(id) = self.id else { return };
+        if id.is_null() && is_asked {
+            return mended.tolerate(Leniency::EnvelopeMember, "/id");
+        }
+        match whole_number(id) {
+            Some(number) => {
+                mended.tolerate(Leniency::TextId, "/id");
+                mended.add("id", &number);
+            }
+            None => mended.add("id", id.get()),
+        }
+    }
+
+    fn write_request(&self, method: Text<'_>, mended: &mut Mended) -> Option<()> {
+        let answers = [self.result, self.error];
+        if answers.iter().flatten().any(|it| !it.is_null()) {
+            return None;
+        }
+        if answers.iter().any(Option::is_some) {
+            mended.tolerate(Leniency::EnvelopeMember, "");
+        }
+        mended.add("method", method.get());
+        if let Some(params) = self.params.filter(|params| !params.is_null()) {
+            let params = mend(params, &mut |leniency, place| {
+                mended.tolerate(leniency, place);
+            })?;
+            mended.add("params", &params);
+        }
+        Some(())
+    }
+
+    fn write_response(&self, mended: &mut Mended) -> Option<()> {
+        match (self.result, self.error) {
+            (result, Some(error)) if !error.is_null() => {
+                if result.is_some() {
+                    // An error next to a null is an error; next to a result it could be either.
+                    result.filter(|result| result.is_null())?;
+                    mended.tolerate(Leniency::EnvelopeMember, "/result");
+                }
+                let mut tolerate = |leniency, place: &str| mended.tolerate(leniency, place);
+                let error = error_object(error, &mut tolerate);
+                mended.add("error", &error);
+            }
+            (Some(result), error) => {
+                if error.is_some() {
+                    mended.tolerate(Leniency::EnvelopeMember, "/error");
+                }
+                mended.add("result", result.get());
+            }
+            (None, _) => return None,
+        }
+        Some(())
+    }
+}
+
+/// A message that is written again, and the deviations of the old one.
+struct Mended {
+    out: Vec<u8>,
+    tolerated: Vec<Tolerated>,
+}
+
+impl Mended {
+    fn tolerate(&mut self, leniency: Leniency, place: &str) {
+        self.tolerated.push(Tolerated::new(leniency, place));
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        for part in [",\"", name, "\":", value] {
+            self.out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
 /// Writes a message that could not be read strictly as the message that it was meant to be. `None` if it is not JSON, has a name
 /// twice, can be read as nothing, or is what it was before.
 #[must_use]
 pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
-    let mut tolerated = Vec::new();
-    let mut tolerate = |leniency, place: &str| tolerated.push(Tolerated::new(leniency, place));
-    let text = without_encoded_surrogates(bytes)?;
-    if matches!(text, Cow::Owned(_)) {
-        tolerate(Leniency::LoneSurrogate, "");
-    }
-    let mended = without_lone_surrogates(&text);
-    if matches!(mended, Cow::Owned(_)) {
-        tolerate(Leniency::LoneSurrogate, "");
-    }
-    let mut found = Found::default();
-    let mut is_twice = false;
-    let cursor = Cursor::new(mended.trim());
-    let whole = cursor.read_object(|key, cursor| {
-        let slot = match key.as_str().as_deref() {
-            Some("jsonrpc") => &mut found.version,
-            Some("id") => &mut found.id,
-            Some("method") => &mut found.method,
-            Some("params") => &mut found.params,
-            Some("result") => &mut found.result,
-            Some("error") => &mut found.error,
-            _ => return cursor.value().map(drop),
-        };
-        is_twice |= slot.replace(cursor.value()?).is_some();
-        Ok(())
-    });
-    if !matches!(whole, Ok(true)) || is_twice {
-        return None;
-    }
-    let method = found.method.and_then(Text::as_str);
-    let is_asked = method.is_some();
-    if !found.version.is_some_and(|version| version.is_str("2.0")) {
-        // A request must name the protocol to the letter, as must all that two parsers could read differently. A response can be
-        // nothing else than JSON-RPC.
-        let is_close = found.version.is_none_or(|version| {
-            matches!(version.get(), "2" | "2.0" | "null" | r#""2""# | r#""1.0""#)
-        });
-        if is_asked || !is_close {
-            return None;
-        }
-        tolerate(Leniency::Version, "/jsonrpc");
-    }
-    if found.id.is_some_and(Text::is_null)
-        && method.is_some_and(|method| !method.starts_with("notifications/"))
-    {
-        // A request whose response could not be told from others.
-        return None;
-    }
-    let mut out = br#"{"jsonrpc":"2.0""#.to_vec();
-    let mut add = |name: &str, value: &str| {
-        out.extend_from_slice(b",\"");
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
-        out.extend_from_slice(value.as_bytes());
+    let mut mended = Mended {
+        out: br#"{"jsonrpc":"2.0""#.to_vec(),
+        tolerated: Vec::new(),
     };
-    if found.method.is_some() && !is_asked {
-        tolerate(Leniency::EnvelopeMember, "/method");
-    }
-    if let Some(id) = found.id.filter(|id| !(id.is_null() && is_asked)) {
-        match whole_number(id) {
-            Some(number) => {
-                tolerate(Leniency::TextId, "/id");
-                add("id", &number);
-            }
-            None => add("id", id.get()),
-        }
-    } else if found.id.is_some() {
-        tolerate(Leniency::EnvelopeMember, "/id");
-    }
-    if is_asked {
-        add("method", found.method?.get());
-        if [found.result, found.error]
-            .iter()
-            .flatten()
-            .any(|it| !it.is_null())
-        {
-            return None;
-        }
-        if found.result.is_some() || found.error.is_some() {
-            tolerate(Leniency::EnvelopeMember, "");
-        }
-        if let Some(params) = found.params.filter(|params| !params.is_null()) {
-            let params = mend(params, &mut tolerate)?;
-            add("params", &params);
-        }
-    } else {
-        match (found.result, found.error) {
-            (result, Some(error)) if !error.is_null() => {
-                if result.is_some() {
-                    // An error beside a null is an error; beside a result it could be either.
-                    result.filter(|result| result.is_null())?;
-                    tolerate(Leniency::EnvelopeMember, "/result");
-                }
-                add("error", &error_object(error, &mut tolerate));
-            }
-            (Some(result), error) => {
-                if error.is_some() {
-                    tolerate(Leniency::EnvelopeMember, "/error");
-                }
-                add("result", result.get());
-            }
-            (None, _) => return None,
+    let encoded = without_encoded_surrogates(bytes)?;
+    let text = without_lone_surrogates(&encoded);
+    for repaired in [&encoded, &text] {
+        if matches!(repaired, Cow::Owned(_)) {
+            mended.tolerate(Leniency::LoneSurrogate, "");
         }
     }
+    let found = Found::read(text.trim())?;
+    let method = found.method.filter(|method| method.as_str().is_some());
+    found.check_version(method.is_some(), &mut mended)?;
+    if found.id.is_some_and(Text::is_null) {
+        // A request with this id could not be told from others by its response.
+        let name = method.and_then(Text::as_str);
+        name.is_none_or(|name| name.starts_with("notifications/"))
+            .then_some(())?;
+    }
+    if found.method.is_some() && method.is_none() {
+        mended.tolerate(Leniency::EnvelopeMember, "/method");
+    }
+    found.write_id(method.is_some(), &mut mended);
+    match method {
+        Some(method) => found.write_request(method, &mut mended)?,
+        None => found.write_response(&mut mended)?,
+    }
+    let Mended { mut out, tolerated } = mended;
     out.push(b'}');
     // An id that is none, for example, cannot be mended.
     let mut params = Text::EMPTY;

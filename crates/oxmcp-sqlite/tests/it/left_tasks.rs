@@ -19,6 +19,10 @@ use crate::{
 };
 
 /// A server with a tool that leaves its task to a worker, and one that does its work itself.
+#[expect(
+    clippy::print_stdout,
+    reason = "the test reads what its process prints"
+)]
 fn server(store: Sqlite) -> Server {
     let left = Tool::new("left", "Leave", |cx: RequestContext| async move {
         let id = cx.leave_task().await.unwrap().unwrap();

@@ -343,6 +343,10 @@ pub(crate) struct Negotiated {
 }
 
 impl SessionState {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "it is called once, and a type for them would be read as often"
+    )]
     pub(crate) fn new(
         client: Client,
         server_name: String,

@@ -185,6 +185,7 @@ const MOST: u32 = 10;
 
 /// Search.
 #[oxmcp::tool]
+#[expect(clippy::too_many_arguments, reason = "it tries many defaults")]
 async fn search(
     text: String,
     /// how many at most
@@ -195,7 +196,8 @@ async fn search(
     #[default(-1.5)] least: f64,
     #[default(vec!["a".to_owned()])] tags: Vec<String>,
 ) -> String {
-    format!("{text} {limit} {in} {order:?} {least} {tags:?}", in = r#in)
+    let place = r#in;
+    format!("{text} {limit} {place} {order:?} {least} {tags:?}")
 }
 
 #[tokio::test]

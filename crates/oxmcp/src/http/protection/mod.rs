@@ -17,6 +17,10 @@ mod fetch;
 mod guard;
 mod metadata;
 mod protected_resource;
+#[expect(
+    clippy::module_inception,
+    reason = "it is the protection itself, and all others are its parts"
+)]
 mod protection;
 mod token_authentication;
 

@@ -31,6 +31,10 @@ fn block() {
 struct ToStderr;
 
 impl<S: Subscriber> Layer<S> for ToStderr {
+    #[expect(
+        clippy::print_stderr,
+        reason = "the test reads what its process prints"
+    )]
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = String::new();
         event.record(&mut |field: &Field, value: &dyn fmt::Debug| {

@@ -141,11 +141,11 @@ async fn nothing_is_sent_for_a_cancelled_request() {
 
 #[tokio::test(start_paused = true)]
 async fn middleware_has_a_second_and_no_more() {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    struct Dropped(tokio::sync::mpsc::UnboundedSender<(&'static str, Instant)>);
+    let (tell, mut told) = tokio::sync::mpsc::channel(8);
+    struct Dropped(tokio::sync::mpsc::Sender<(&'static str, Instant)>);
     impl Drop for Dropped {
         fn drop(&mut self) {
-            let _ = self.0.send(("dropped", Instant::now()));
+            let _ = self.0.try_send(("dropped", Instant::now()));
         }
     }
     let server = tools().layer(middleware::from_fn(move |request: Request, next: Next| {
@@ -156,7 +156,7 @@ async fn middleware_has_a_second_and_no_more() {
             }
             let _dropped = Dropped(tell.clone());
             let ended = next.run(request).await;
-            tell.send(("heard", Instant::now())).unwrap();
+            tell.send(("heard", Instant::now())).await.unwrap();
             std::future::pending::<()>().await;
             ended
         }
