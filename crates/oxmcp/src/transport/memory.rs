@@ -58,6 +58,7 @@ pub struct InMemory {
 
 impl InMemory {
     /// Reads only what follows the specification.
+    #[cfg(all(feature = "client", feature = "server"))]
     pub(crate) fn strict(self) -> Self {
         Self {
             is_strict: true,
