@@ -260,7 +260,7 @@ fn change_member(object: &mut Map<String, Value>, name: &str, kind: u8) -> Optio
                 _ => "other".into(),
             };
             // Either of the two comes first.
-            let (first, second) = if kind / 7 % 2 == 0 {
+            let (first, second) = if (kind / 7).is_multiple_of(2) {
                 (old, other)
             } else {
                 (other, old)
