@@ -314,7 +314,7 @@ impl StreamableHttp {
 
     /// Makes the ids of new sessions, in place of random ones: `make` is called with the `initialize` request that opens a session,
     /// so that a load balancer in front of the endpoint can route requests by the id. An id has 1 to 200 visible ASCII characters,
-    /// is unique, and must be impossible to guess: if a session is not bound to a [`Principal`](crate::http::Principal), knowing
+    /// is unique, and must be impossible to guess: if a session is not bound to a [`Principal`], knowing
     /// its id is enough to use it. An `initialize` request for which `make` returns an invalid id is answered with 500.
     /// ```
     /// use oxmcp::{Server, http::StreamableHttp};

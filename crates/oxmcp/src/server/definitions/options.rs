@@ -79,7 +79,7 @@ macro_rules! options {
     };
 }
 
-/// Implements the options of [`Resource`](super::Resource) and [`ResourceTemplate`](super::ResourceTemplate), which also have
+/// Implements the options of [`Resource`](crate::Resource) and [`ResourceTemplate`](crate::ResourceTemplate), which also have
 /// the field `cache`.
 macro_rules! resource_options {
     ($type:ident by $id:ident: $noun:literal) => {
