@@ -460,7 +460,7 @@ fn name_twice(object: Text<'_>) -> Option<Cow<'_, str>> {
     names.find(|name| !seen.insert(name.clone()))
 }
 
-/// The attempts at an entry, as the sequence that an entry of a [list](super::list) reads, and the reason why the first one failed.
+/// The attempts at an entry, as the sequence that an entry of a [list](mod@super::list) reads, and the reason why the first one failed.
 struct EntryAttempts<'s, 'de>(Attempts<'s, 'de>, String);
 
 impl<'de> SeqAccess<'de> for EntryAttempts<'_, 'de> {

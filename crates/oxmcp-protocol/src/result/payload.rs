@@ -48,7 +48,7 @@ pub trait Payload: Serialize + Send + Sync {
         serde_json::from_str(json)
     }
 
-    /// Reads the payload from JSON that [`from_json`](Self::from_json) has refused: see [`lenient`](crate::lenient).
+    /// Reads the payload from JSON that [`from_json`](Self::from_json) has refused: see [`lenient`].
     ///
     /// # Errors
     /// If the JSON cannot be read leniently either.
