@@ -268,7 +268,7 @@ const RESEARCH: &[&str] = &[
     "--ask", "simulate-research-query", r#"{"topic":"python","ambiguous":true}"#,
     r#"[{"action":"accept","content":{"interpretation":"snake"}}]"#,
     "python (snake)",
-    "--held", "simulate-research-query", r#"{"topic":"tea"}"#, "Synthesizing", "Research Report: tea",
+    "--held", "simulate-research-query", r#"{"topic":"tea"}"#, "Gathering|Analyzing|Synthesizing|Generating", "Research Report: tea",
     "--cancelled", "simulate-research-query", r#"{"topic":"tea"}"#,
 ];
 

@@ -44,13 +44,16 @@ async fn begin(session: &ClientSession, tool: &str, args: &str) -> Outcome<TaskH
     Ok(held)
 }
 
-/// Waits until a status message of the task contains `note`.
-async fn heard(held: &TaskHandle, note: &str) -> Outcome {
+/// Waits until a status message of the task contains one of the notes, which `|` separates: a client that polls need not see all.
+async fn heard(held: &TaskHandle, notes: &str) -> Outcome {
     let mut updates = held.updates();
     let mut messages = Vec::new();
     while let Some(state) = timeout(TIME_LIMIT, updates.next()).await? {
         messages.extend(state.status_message.clone());
-        if messages.last().is_some_and(|it| it.contains(note)) {
+        if messages
+            .last()
+            .is_some_and(|it| notes.split('|').any(|note| it.contains(note)))
+        {
             return Ok(());
         }
     }

@@ -21,7 +21,7 @@
 //! | `--complete NAME ARG VALUE TEXT` | the argument of a prompt, or of a template, is completed to the text    |
 //! | `--trace TOOL`                   | the result of the tool is the id of the trace that the call is made in  |
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
-//! | `--held TOOL ARGS NOTE TEXT`     | a task has the note as a status; detached and resumed, its result contains the text |
+//! | `--held TOOL ARGS NOTES TEXT`    | a task has one of the notes (`A|B`) as a status; detached and resumed, its result contains the text |
 //! | `--cancelled TOOL ARGS`          | the call becomes a task, and is cancelled                               |
 //! | `--wait SECONDS`                 | nothing; the client waits                                               |
 //! | `--logins N`                     | the user has logged in N times                                          |
