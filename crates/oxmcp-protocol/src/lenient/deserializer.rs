@@ -14,6 +14,7 @@ use super::{
     repair::standard_base64,
     state::{Attempts, State},
 };
+use crate::jsonrpc::id::whole;
 
 /// The name by which `RawValue` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -139,11 +140,9 @@ impl<'s, 'de> Lenient<'s, 'de> {
             .parse()
             .ok()
             .filter(|number: &f64| number.is_finite())?;
-        let is_whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
-        let written = if is_whole && text.contains(['.', 'e', 'E']) {
-            format!("{number:.0}")
-        } else {
-            text
+        let written = match whole(number) {
+            Some(whole) if text.contains(['.', 'e', 'E']) => whole.to_string(),
+            _ => text,
         };
         self.state.tolerate(Leniency::OtherType);
         Some(written)

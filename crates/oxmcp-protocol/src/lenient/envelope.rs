@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use oxmcp_json::{Cursor, Text, write_string};
 
 use super::{Leniency, Tolerated, repair::without_lone_surrogates};
-use crate::jsonrpc::envelope::Envelope;
+use crate::jsonrpc::{envelope::Envelope, id::number};
 
 /// The members of an envelope that were found, each as its text.
 #[derive(Default)]
@@ -242,19 +242,13 @@ fn error_object(error: Text<'_>, tolerate: &mut impl FnMut(Leniency, &str)) -> S
     out
 }
 
-/// A number that is written with a fraction or as text, as an integer.
+/// A whole number that is not written as an integer, as one.
 fn whole_number(value: Text<'_>) -> Option<String> {
-    let text = if value.is_string() {
-        return None;
-    } else {
-        value.get()
-    };
-    if text.parse::<i64>().is_ok() {
-        return None;
-    }
-    let number: f64 = text.parse().ok()?;
-    let is_whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
-    is_whole.then(|| format!("{number:.0}"))
+    let text = value.get();
+    let is_integer = text.parse::<i64>().is_ok();
+    number(text)
+        .filter(|_| !is_integer)
+        .map(|number| number.to_string())
 }
 
 /// The bytes as text, with each surrogate that is encoded as if it were a character replaced by U+FFFD. `None` if other bytes are not
