@@ -18,12 +18,12 @@ use crate::{
 /// Each claim that is checked may occur only once: a second `aud` is a parse error.
 #[derive(Clone)]
 pub struct Claims {
-    known: Known,
+    known: RegisteredClaims,
     all: Box<RawValue>,
 }
 
 #[derive(Clone, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct RegisteredClaims {
     pub(crate) iss: Option<String>,
     pub(crate) sub: Option<String>,
     #[serde(default, deserialize_with = "one_or_many")]
@@ -84,7 +84,7 @@ impl Claims {
         })
     }
 
-    pub(crate) fn known(&self) -> &Known {
+    pub(crate) fn known(&self) -> &RegisteredClaims {
         &self.known
     }
 
@@ -122,7 +122,7 @@ pub(crate) struct Expected<'a> {
 
 impl Expected<'_> {
     /// Checks issuer, audience, time and binding, in the order in which an error tells most about a mistake.
-    pub(crate) fn check(&self, claims: &Known) -> Result<()> {
+    pub(crate) fn check(&self, claims: &RegisteredClaims) -> Result<()> {
         if claims.exp.is_none() {
             return Err(AuthError::invalid_token(
                 "the token does not say when it expires",
@@ -134,7 +134,7 @@ impl Expected<'_> {
 
     /// Checks the claims of an introspection response. The issuer may be absent, and so may the expiry, since an active token
     /// has not expired.
-    pub(crate) fn check_introspected(&self, claims: &Known) -> Result<()> {
+    pub(crate) fn check_introspected(&self, claims: &RegisteredClaims) -> Result<()> {
         if claims.iss.is_some() {
             self.check_issuer(claims.iss.as_deref())?;
         }
@@ -150,7 +150,7 @@ impl Expected<'_> {
         ))
     }
 
-    fn check_all_but_issuer(&self, claims: &Known) -> Result<()> {
+    fn check_all_but_issuer(&self, claims: &RegisteredClaims) -> Result<()> {
         let ours = || self.audiences.iter().chain(self.own_audiences);
         if !claims.aud.iter().any(|it| ours().any(|ours| ours == it)) {
             let ours: Vec<&str> = ours().map(String::as_str).collect();

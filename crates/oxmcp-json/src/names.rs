@@ -14,7 +14,7 @@ impl<'a> Text<'a> {
     /// Returns a name that occurs twice in one object of the value, at any depth. The search takes one pass, and
     /// allocates nothing if the objects are small and their names have no escapes.
     #[must_use]
-    pub fn doubled_name(self) -> Option<Cow<'a, str>> {
+    pub fn duplicate_key(self) -> Option<Cow<'a, str>> {
         value(&mut Walk::new(self)).err()
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn doubled(json: &str) -> Option<String> {
-        Text::checked(json).doubled_name().map(Cow::into_owned)
+        Text::checked(json).duplicate_key().map(Cow::into_owned)
     }
 
     #[test]

@@ -134,7 +134,7 @@ proptest! {
         let Ok(schema) = Schema::from_json(schema) else { return Ok(()) };
         prop_assert!(is_read_as_it_would_be::<Value>(&schema, &json), "{schema:?} {json}");
         prop_assert!(is_read_as_it_would_be::<Typed>(&schema, &json), "{schema:?} {json}");
-        if Text::checked(&json).doubled_name().is_some() {
+        if Text::checked(&json).duplicate_key().is_some() {
             prop_assert_eq!(are_names_proven_single(&schema, &json), [false; 2], "{:?} {}", schema, json);
         }
         let raw = RawValue::from_string(json.clone()).unwrap();

@@ -120,7 +120,7 @@ fn is_member(value: &Value, pointer: &str) -> bool {
 fn read(text: &str) -> Option<String> {
     let json: &serde_json::value::RawValue = serde_json::from_str(text).ok()?;
     let text = Text::from(json);
-    let is_other = text.is_string() || text.doubled_name().is_some();
+    let is_other = text.is_string() || text.duplicate_key().is_some();
     (!is_other).then(|| text.get().to_owned())
 }
 

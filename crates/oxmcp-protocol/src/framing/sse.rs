@@ -31,11 +31,11 @@ pub struct EventDecoder {
     has_id: bool,
     /// The maximum length of the data of an event, in bytes.
     limit: usize,
-    place: Place,
+    place: Position,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// In the first line of the stream.
     Beginning,
     /// In a later line.
@@ -115,7 +115,7 @@ impl EventDecoder {
             next_id: String::new(),
             has_id: false,
             limit,
-            place: Place::Beginning,
+            place: Position::Beginning,
         }
     }
 
@@ -140,7 +140,7 @@ impl EventDecoder {
     pub fn next(&mut self, chunk: &mut &[u8]) -> Result<Option<StreamItem<'_>>, EventTooLong> {
         self.forget_event();
         let broken = EventTooLong { limit: self.limit };
-        if self.place == Place::Broken {
+        if self.place == Position::Broken {
             return Err(broken);
         }
         let found = loop {
@@ -149,7 +149,7 @@ impl EventDecoder {
                 Ok(Some(LineMeaning::Nothing)) => {}
                 Ok(Some(found)) => break found,
                 Err(TooLong) => {
-                    self.place = Place::Broken;
+                    self.place = Position::Broken;
                     return Err(broken);
                 }
             }
@@ -175,9 +175,9 @@ impl EventDecoder {
 
     /// Reads one line, if the chunk completes one.
     fn next_line(&mut self, chunk: &mut &[u8]) -> Result<Option<LineMeaning>, TooLong> {
-        if self.place == Place::BehindReturn && !chunk.is_empty() {
+        if self.place == Position::BehindReturn && !chunk.is_empty() {
             *chunk = chunk.strip_prefix(b"\n").unwrap_or(chunk);
-            self.place = Place::Within;
+            self.place = Position::Within;
         }
         let Some(end) = memchr::memchr2(b'\r', b'\n', chunk) else {
             self.keep(chunk)?;
@@ -203,11 +203,11 @@ impl EventDecoder {
             found
         }?;
         self.place = match found {
-            LineMeaning::End => Place::BehindEvent {
+            LineMeaning::End => Position::BehindEvent {
                 after_return: is_return,
             },
-            _ if is_return => Place::BehindReturn,
-            _ => Place::Within,
+            _ if is_return => Position::BehindReturn,
+            _ => Position::Within,
         };
         Ok(Some(found))
     }
@@ -221,7 +221,7 @@ impl EventDecoder {
 
     /// Checks that the line, with the part that is to be added, is within the limit.
     fn check(&self, part: &[u8]) -> Result<(), TooLong> {
-        let mark = if self.place == Place::Beginning {
+        let mark = if self.place == Position::Beginning {
             BYTE_ORDER_MARK.len()
         } else {
             0
@@ -235,7 +235,7 @@ impl EventDecoder {
 
     /// Interprets a complete line.
     fn take(&mut self, mut line: &[u8]) -> Result<LineMeaning, TooLong> {
-        if self.place == Place::Beginning {
+        if self.place == Position::Beginning {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
@@ -294,13 +294,13 @@ impl EventDecoder {
 
     /// Clears the event that was handed out.
     fn forget_event(&mut self) {
-        let Place::BehindEvent { after_return } = self.place else {
+        let Position::BehindEvent { after_return } = self.place else {
             return;
         };
         self.place = if after_return {
-            Place::BehindReturn
+            Position::BehindReturn
         } else {
-            Place::Within
+            Position::Within
         };
         if self.data.capacity() > KEPT_CAPACITY {
             self.data = Vec::new();

@@ -13,7 +13,7 @@ const SHOWN: usize = 100;
 /// another cause.
 #[must_use]
 pub(crate) fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<String> {
-    let mut place = Place::default();
+    let mut place = MemberWatch::default();
     read_watched::<T>(object, &mut place).err()?;
     let name: String = place.at?.chars().take(SHOWN).collect();
     Some(format!("/{}", pointer_token(&name)))
@@ -21,11 +21,11 @@ pub(crate) fn refused_property<T: DeserializeOwned>(object: Text<'_>) -> Option<
 
 /// The name of the member that is being read.
 #[derive(Default)]
-struct Place {
+struct MemberWatch {
     at: Option<String>,
 }
 
-impl Watch for Place {
+impl Watch for MemberWatch {
     fn member(&mut self, name: Option<&str>) {
         self.at = name.map(str::to_owned);
     }

@@ -40,7 +40,7 @@ pub(crate) fn write<T: Serialize + ?Sized>(
     value: &T,
 ) -> serde_json::Result<Written> {
     let is_valid = Cell::new(true);
-    let place = Place {
+    let place = WritePosition {
         check,
         is_valid: &is_valid,
     };
@@ -53,13 +53,13 @@ pub(crate) fn write<T: Serialize + ?Sized>(
 
 /// A position in the output.
 #[derive(Clone, Copy)]
-struct Place<'c> {
+struct WritePosition<'c> {
     check: &'c Check,
     /// Whether everything was accepted so far.
     is_valid: &'c Cell<bool>,
 }
 
-impl<'c> Place<'c> {
+impl<'c> WritePosition<'c> {
     fn of<T: ?Sized>(self, value: &T) -> Checked<'_, 'c, T> {
         Checked { value, place: self }
     }
@@ -96,7 +96,7 @@ impl<'c> Place<'c> {
 /// A value and its position in the output.
 struct Checked<'a, 'c, T: ?Sized> {
     value: &'a T,
-    place: Place<'c>,
+    place: WritePosition<'c>,
 }
 
 impl<T: Serialize + ?Sized> Serialize for Checked<'_, '_, T> {
@@ -110,7 +110,7 @@ impl<T: Serialize + ?Sized> Serialize for Checked<'_, '_, T> {
 /// A serializer that checks the values that it passes on.
 struct Checking<'c, S> {
     serializer: S,
-    place: Place<'c>,
+    place: WritePosition<'c>,
 }
 
 macro_rules! integers {
@@ -319,13 +319,13 @@ fn accepts_float(check: &Check, value: f64) -> bool {
 /// An array that is being written.
 struct Items<'c, A> {
     inner: A,
-    place: Place<'c>,
+    place: WritePosition<'c>,
     typed: Option<&'c Typed>,
     count: usize,
 }
 
 impl<'c, A> Items<'c, A> {
-    fn new(inner: A, place: Place<'c>) -> Self {
+    fn new(inner: A, place: WritePosition<'c>) -> Self {
         Self {
             inner,
             place,
@@ -334,9 +334,9 @@ impl<'c, A> Items<'c, A> {
         }
     }
 
-    fn next(&mut self) -> Place<'c> {
+    fn next(&mut self) -> WritePosition<'c> {
         self.count += 1;
-        Place {
+        WritePosition {
             check: self.typed.map_or(&ANYTHING, |typed| &typed.items),
             ..self.place
         }
@@ -378,14 +378,14 @@ items! {
 /// An object that is being written.
 struct Members<'c, O> {
     inner: O,
-    place: Place<'c>,
+    place: WritePosition<'c>,
     properties: Option<Properties<'c>>,
     /// The check for the value whose key was just written.
     value: &'c Check,
 }
 
 impl<'c, O> Members<'c, O> {
-    fn new(inner: O, place: Place<'c>, properties: Option<Properties<'c>>) -> Self {
+    fn new(inner: O, place: WritePosition<'c>, properties: Option<Properties<'c>>) -> Self {
         Self {
             inner,
             place,
@@ -425,7 +425,7 @@ impl<O: SerializeStruct> SerializeStruct for Members<'_, O> {
         value: &T,
     ) -> Result<(), O::Error> {
         let check = self.next(key);
-        let place = Place {
+        let place = WritePosition {
             check,
             ..self.place
         };
@@ -459,7 +459,7 @@ impl<O: SerializeMap> SerializeMap for Members<'_, O> {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), O::Error> {
-        let place = Place {
+        let place = WritePosition {
             check: self.value,
             ..self.place
         };

@@ -11,7 +11,7 @@ use crate::{
         grammar::table::part,
         keywords::{Keywords, invalid},
         nodes::{Compiler, DynamicRef, Grammar, Keyword, Node, Validator},
-        resources::Place,
+        resources::SchemaCursor,
     },
 };
 
@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 64 << 20;
 pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
     let mut compiler = Compiler::new(MAX_BYTES);
     compiler.resources.add(schema, "", dialect)?;
-    let root = compiler.node(Place {
+    let root = compiler.node(SchemaCursor {
         document: 0,
         pointer: String::new(),
     });
@@ -62,7 +62,7 @@ impl Dialect {
 }
 
 impl Compiler {
-    fn compile(&mut self, place: Place) -> Result<Node> {
+    fn compile(&mut self, place: SchemaCursor) -> Result<Node> {
         let document = self.resources.document(&place).map(Arc::clone);
         let schema = document
             .as_ref()
@@ -94,8 +94,8 @@ impl Compiler {
     }
 
     /// The node for a dialect's metaschema, or for a part of it.
-    fn grammar(&mut self, place: &Place, dialect: Dialect) -> Option<Keyword> {
-        let root = Place {
+    fn grammar(&mut self, place: &SchemaCursor, dialect: Dialect) -> Option<Keyword> {
+        let root = SchemaCursor {
             document: place.document,
             pointer: String::new(),
         };

@@ -13,13 +13,13 @@ use crate::{
         nodes::{Accepts, Compiler, Contains, If, Items, Keyword, Members, NodeId, Rest},
         number::{self, Decimal},
         pattern::search::Pattern,
-        resources::Place,
+        resources::SchemaCursor,
         uri,
     },
 };
 
 /// The error for an invalid schema, with its position.
-pub(super) fn invalid(place: &Place, message: &str) -> SchemaError {
+pub(super) fn invalid(place: &SchemaCursor, message: &str) -> SchemaError {
     let pointer = if place.pointer.is_empty() {
         "/"
     } else {
@@ -34,7 +34,7 @@ pub(super) fn invalid(place: &Place, message: &str) -> SchemaError {
 pub(super) struct Keywords<'c, 's> {
     pub(super) compiler: &'c mut Compiler,
     pub(super) map: &'s Map<String, Value>,
-    pub(super) place: &'s Place,
+    pub(super) place: &'s SchemaCursor,
     pub(super) resource: usize,
     pub(super) dialect: Dialect,
 }

@@ -15,7 +15,7 @@ use crate::full::{
     grammar::table::Shape,
     number::Decimal,
     pattern::search::Pattern,
-    resources::{Place, ResourceId, Resources},
+    resources::{ResourceId, Resources, SchemaCursor},
 };
 
 pub(super) type NodeId = usize;
@@ -32,7 +32,7 @@ pub(crate) struct Validator {
 #[derive(Debug)]
 pub(super) struct Node {
     /// The position of the schema, for messages.
-    pub(super) place: Place,
+    pub(super) place: SchemaCursor,
     pub(super) resource: ResourceId,
     /// Whether 1.0 is an integer, as in all dialects but draft-04.
     pub(super) whole_is_integer: bool,
@@ -152,9 +152,9 @@ impl Validator {
 pub(super) struct Compiler {
     pub(super) resources: Resources,
     pub(super) nodes: Vec<Option<Node>>,
-    ids: HashMap<Place, NodeId>,
+    ids: HashMap<SchemaCursor, NodeId>,
     /// Nodes that have a number but were not compiled yet.
-    pub(super) waiting: Vec<(NodeId, Place)>,
+    pub(super) waiting: Vec<(NodeId, SchemaCursor)>,
     /// The places that have a dynamic anchor, by its name, and the number of resources that were searched for them.
     anchored: HashMap<String, (usize, Candidates)>,
     /// The number of bytes that the compiled schema may still take. At zero the result is discarded.
@@ -171,12 +171,12 @@ impl Compiler {
     }
 
     /// The number of the schema at a place. It is compiled later, so that the compiler is not recursive.
-    pub(super) fn node(&mut self, place: Place) -> NodeId {
+    pub(super) fn node(&mut self, place: SchemaCursor) -> NodeId {
         if let Some(id) = self.ids.get(&place) {
             return *id;
         }
         // The place is stored in the node, in the map, and temporarily in the list.
-        self.take(size_of::<Node>() + 3 * (size_of::<Place>() + place.pointer.len()));
+        self.take(size_of::<Node>() + 3 * (size_of::<SchemaCursor>() + place.pointer.len()));
         if self.bytes_left == 0 {
             return 0;
         }
@@ -192,7 +192,7 @@ impl Compiler {
     }
 
     /// A reference to a place that was found by an anchor.
-    pub(super) fn dynamic_reference(&mut self, place: &Place, anchor: &str) -> DynamicRef {
+    pub(super) fn dynamic_reference(&mut self, place: &SchemaCursor, anchor: &str) -> DynamicRef {
         let otherwise = self.node(place.clone());
         // Only a target with a dynamic anchor is searched in the enclosing schemas.
         let around = self.resources.around(place);

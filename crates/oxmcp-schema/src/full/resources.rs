@@ -15,13 +15,13 @@ const MAX_URI: usize = 1024;
 
 /// The position of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct SchemaCursor {
     pub(super) document: usize,
     /// A JSON Pointer into the document.
     pub(super) pointer: String,
 }
 
-impl Place {
+impl SchemaCursor {
     /// The place of a nested value.
     pub(super) fn within(&self, names: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
@@ -42,12 +42,12 @@ pub(super) type ResourceId = usize;
 #[derive(Debug)]
 pub(super) struct Resource {
     uri: String,
-    place: Place,
+    place: SchemaCursor,
     pub(super) dialect: Dialect,
-    anchors: HashMap<String, Place>,
+    anchors: HashMap<String, SchemaCursor>,
     /// The anchors that are searched from the outermost resource inwards. The one without a name is
     /// `$recursiveAnchor`.
-    pub(super) dynamic_anchors: HashMap<String, Place>,
+    pub(super) dynamic_anchors: HashMap<String, SchemaCursor>,
     /// Whether the resource is the metaschema of its dialect, which is built in and has no text.
     pub(super) is_metaschema: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Resources {
     documents: Vec<Arc<Value>>,
     all: Vec<Resource>,
     by_uri: HashMap<String, ResourceId>,
-    by_place: HashMap<Place, ResourceId>,
+    by_place: HashMap<SchemaCursor, ResourceId>,
 }
 
 /// Keywords whose value is a schema or an array of schemas.
@@ -93,7 +93,7 @@ impl Resources {
     /// Adds a document. Its base URI is `uri`, unless it sets another one.
     pub(super) fn add(&mut self, document: Value, uri: &str, dialect: Dialect) -> Result<()> {
         let document = Arc::new(document);
-        let place = Place {
+        let place = SchemaCursor {
             document: self.documents.len(),
             pointer: String::new(),
         };
@@ -102,7 +102,7 @@ impl Resources {
         self.index(&document, &place, root)
     }
 
-    pub(super) fn document(&self, place: &Place) -> Option<&Arc<Value>> {
+    pub(super) fn document(&self, place: &SchemaCursor) -> Option<&Arc<Value>> {
         self.documents.get(place.document)
     }
 
@@ -115,7 +115,7 @@ impl Resources {
     }
 
     /// The resource that contains a place.
-    pub(super) fn around(&self, place: &Place) -> ResourceId {
+    pub(super) fn around(&self, place: &SchemaCursor) -> ResourceId {
         let mut place = place.clone();
         loop {
             if let Some(id) = self.by_place.get(&place) {
@@ -129,7 +129,7 @@ impl Resources {
     }
 
     /// Resolves a reference in a resource to its target.
-    pub(super) fn find(&mut self, reference: &str, from: ResourceId) -> Result<Place> {
+    pub(super) fn find(&mut self, reference: &str, from: ResourceId) -> Result<SchemaCursor> {
         let (uri, fragment) = uri::split_fragment(reference);
         let base = self.all.get(from).map_or("", |resource| &resource.uri);
         let uri = uri::resolve(base, uri);
@@ -161,7 +161,7 @@ impl Resources {
     /// Adds a metaschema, which every schema can refer to.
     fn add_metaschema(&mut self, uri: &str) -> Option<ResourceId> {
         let dialect = Dialect::of_metaschema(uri)?;
-        let place = Place {
+        let place = SchemaCursor {
             document: self.documents.len(),
             pointer: String::new(),
         };
@@ -177,7 +177,7 @@ impl Resources {
         Some(id)
     }
 
-    fn open(&mut self, uri: String, place: Place, dialect: Dialect) -> ResourceId {
+    fn open(&mut self, uri: String, place: SchemaCursor, dialect: Dialect) -> ResourceId {
         let id = self.all.len();
         self.by_uri.entry(uri.clone()).or_insert(id);
         self.by_place.insert(place.clone(), id);
@@ -201,7 +201,7 @@ impl Resources {
     }
 
     /// Collects the URIs and anchors of a schema and of all nested schemas.
-    fn index(&mut self, schema: &Value, place: &Place, around: ResourceId) -> Result<()> {
+    fn index(&mut self, schema: &Value, place: &SchemaCursor, around: ResourceId) -> Result<()> {
         let Value::Object(map) = schema else {
             return Ok(());
         };
@@ -258,7 +258,7 @@ impl Resources {
         &mut self,
         schema: &Value,
         id: &str,
-        place: &Place,
+        place: &SchemaCursor,
         around: ResourceId,
     ) -> Result<ResourceId> {
         let (uri, fragment) = uri::split_fragment(id);

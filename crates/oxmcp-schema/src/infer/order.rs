@@ -98,11 +98,11 @@ pub(crate) fn without_marks(schema: &Value) -> Value {
 #[derive(Clone, Copy)]
 struct Ordered<'a> {
     value: &'a Value,
-    place: Place<'a>,
+    place: SchemaPart<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum SchemaPart<'a> {
     Schema,
     /// The properties of an object, and the value of its `required`.
     Properties(Option<&'a Value>),
@@ -122,7 +122,7 @@ impl<'a> Ordered<'a> {
     fn schema(value: &'a Value) -> Self {
         Self {
             value,
-            place: Place::Schema,
+            place: SchemaPart::Schema,
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a> Ordered<'a> {
         map: &Map<String, Value>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        if let Place::Properties(required) = self.place {
+        if let SchemaPart::Properties(required) = self.place {
             return serializer.collect_map(
                 in_order(map, required)
                     .into_iter()
@@ -142,9 +142,9 @@ impl<'a> Ordered<'a> {
         keywords.sort_by_key(|(keyword, _)| rank(keyword));
         serializer.collect_map(keywords.into_iter().map(|(keyword, value)| {
             let place = if keyword == "properties" {
-                Place::Properties(map.get("required"))
+                SchemaPart::Properties(map.get("required"))
             } else {
-                Place::Schema
+                SchemaPart::Schema
             };
             (keyword, Ordered { value, place })
         }))

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use oxmcp::{
     Client, JsonSchema, RequestContext, Result, Revision, Server, Tool,
-    http::{Endpoint, Serving, StreamableHttp},
+    http::{Endpoint, ServerHandle, StreamableHttp},
     protocol::{ElicitFormParams, ElicitResult},
 };
 use oxmcp_sqlite::Sqlite;
@@ -21,7 +21,7 @@ async fn delete(cx: RequestContext) -> Result<String> {
     Ok(format!("deleted: {yes}"))
 }
 
-async fn serve(place: &Place, address: SocketAddr) -> Serving {
+async fn serve(place: &Place, address: SocketAddr) -> ServerHandle {
     let store = Sqlite::open(place.file()).await.unwrap();
     let server = Server::new("desktop", "1.0.0")
         .tool(Tool::new("delete", "Ask first", delete))

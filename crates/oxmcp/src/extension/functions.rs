@@ -159,7 +159,7 @@ impl ServedMethod {
 /// The params without `_meta`, which belongs to the protocol and is in the context.
 fn own_params(name: &str, params: Text<'_>) -> Result<String> {
     must_be_object(name, params)?;
-    if let Some(doubled) = params.doubled_name() {
+    if let Some(doubled) = params.duplicate_key() {
         return Err(unfit(name, &format_args!("{doubled:?} stands there twice")));
     }
     let mut own = Vec::with_capacity(params.get().len());

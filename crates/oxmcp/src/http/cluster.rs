@@ -72,7 +72,7 @@ pub(super) struct AnyCluster {
 }
 
 /// A setting that all nodes should have in common, by its name.
-pub(super) type Fact = (&'static str, String);
+pub(super) type SharedSetting = (&'static str, String);
 
 /// The name of the setting that is the name of the server.
 pub(super) const NAME: &str = "name of the server";
@@ -153,7 +153,7 @@ impl AnyCluster {
     ///
     /// # Errors
     /// If a server of another name uses the cluster: each would serve the sessions of the other.
-    pub(super) async fn compare(self: &Arc<Self>, facts: Vec<Fact>) -> Result<()> {
+    pub(super) async fn compare(self: &Arc<Self>, facts: Vec<SharedSetting>) -> Result<()> {
         if self.has_compared.swap(true, Ordering::Relaxed) {
             return self.check_name();
         }
@@ -171,7 +171,7 @@ impl AnyCluster {
         self.check_name()
     }
 
-    async fn compare_once(&self, facts: &[Fact], is_first: bool) {
+    async fn compare_once(&self, facts: &[SharedSetting], is_first: bool) {
         for (fact, here) in facts {
             let found = (self.compare)(fact, here.clone()).await;
             if self.has_one_server

@@ -7,7 +7,7 @@
 //! | [`LegacySse`] | `http-server` | a server behind a URL for clients that support only the transport of 2024-11-05 |
 //! | [`SseTransport`] | `http-server` | one session of that transport, for programs that route requests themselves |
 //! | [`Cluster`] | `http-server` | the state that the nodes of a server share: sessions, events, tasks, a bus and keys |
-//! | [`Serving`] | `http-server` | an address that is served |
+//! | [`ServerHandle`] | `http-server` | an address that is served |
 //! | [`HealthCheck`] | `http-server` | the liveness and readiness checks of an endpoint, as services to mount |
 //! | [`Principal`] | `http-server` | the authenticated caller of a request |
 //! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint demands, with metadata for clients |
@@ -56,8 +56,8 @@ pub use cluster::Cluster;
 pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]
 pub use server::{
-    HealthCheck, LegacySse, ResponseBody, Serving, SseInbox, SseReader, SseTransport, SseWriter,
-    StreamableHttp, StreamableSession,
+    HealthCheck, LegacySse, ResponseBody, ServerHandle, SseInbox, SseReader, SseTransport,
+    SseWriter, StreamableHttp, StreamableSession,
 };
 
 #[cfg(feature = "http-server")]

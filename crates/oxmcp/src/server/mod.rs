@@ -34,7 +34,7 @@ mod subscriptions;
 mod tool;
 
 pub use ask::{Asked, Question, Questions, Reply, SessionCall};
-pub(crate) use ask::{Fact, Known, ask_for_task, known, question_digest};
+pub(crate) use ask::{RecordedAnswer, RecordedOutcome, ask_for_task, known, question_digest};
 pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
 pub use definitions::findings::Finding;
 pub(crate) use dispatch::Replay;

@@ -261,15 +261,15 @@ pub(crate) trait Callable: Feature {
     /// If the response is a protocol error.
     fn refuse(&self, fault: &str) -> Result<Body>;
 
-    /// The work of one request. May be called again with the same arguments. [Doubled names](doubled_name) in the arguments are
+    /// The work of one request. May be called again with the same arguments. [Duplicate keys](duplicate_key) in the arguments are
     /// refused.
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
 }
 
 /// The error message for arguments in which a name occurs twice, since two parsers could take different values: one that is
 /// checked, and another that is used.
-pub(crate) fn doubled_name(arguments: Text<'_>) -> Option<String> {
-    let name = arguments.doubled_name()?;
+pub(crate) fn duplicate_key(arguments: Text<'_>) -> Option<String> {
+    let name = arguments.duplicate_key()?;
     let name = quote_text(&name);
     Some(format!("{name} stands there twice; give it once"))
 }

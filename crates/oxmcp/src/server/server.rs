@@ -29,7 +29,7 @@ use crate::{
         definitions::findings::Finding,
         dispatch::ClientCache,
         features::{FeatureStates, Features, PAGE_SIZE, Registered},
-        subscriptions::{Changes, Listens},
+        subscriptions::{Changes, OpenSubscriptions},
     },
     session::{
         connection::{Connection, Side},
@@ -108,7 +108,7 @@ struct Inner {
     /// Cache of the modern clients that made requests recently.
     clients: ClientCache,
     /// The subscriptions of requests that each have their own connection.
-    listens: Arc<Listens>,
+    open_subscriptions: Arc<OpenSubscriptions>,
     /// The bus by which the nodes of the server notify each other of changes.
     #[cfg(feature = "http-server")]
     bus_member: OnceLock<BusMember>,
@@ -163,7 +163,7 @@ impl Server {
             changes: Arc::default(),
             inline: Arc::new(InlineExecution::new()),
             clients: ClientCache::default(),
-            listens: Arc::default(),
+            open_subscriptions: Arc::default(),
             #[cfg(feature = "http-server")]
             bus_member: OnceLock::new(),
             #[cfg(feature = "http-server")]
@@ -515,8 +515,8 @@ impl Server {
     }
 
     /// The subscriptions of requests that each have their own connection.
-    pub(super) fn listens(&self) -> &Arc<Listens> {
-        &self.0.listens
+    pub(super) fn open_subscriptions(&self) -> &Arc<OpenSubscriptions> {
+        &self.0.open_subscriptions
     }
 
     pub(super) fn changes(&self) -> &Arc<Changes> {

@@ -53,7 +53,7 @@ pub struct Tasks {
 
 /// The properties of a call at the time it becomes a task.
 #[derive(Default)]
-pub(super) struct Begun {
+pub(super) struct NewTask {
     /// The TTL that the client asks for.
     pub(super) ttl_ms: Option<u64>,
     pub(super) replay: Option<TaskReplay>,
@@ -204,7 +204,7 @@ impl Tasks {
         &self,
         cx: &RequestContext,
         tool: &str,
-        begun: Begun,
+        begun: NewTask,
     ) -> Result<TaskRecord> {
         let owner = owner(cx);
         let scopes = scopes::of_tool(cx, tool);

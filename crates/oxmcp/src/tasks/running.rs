@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    engine::{Begun, LEASE, MAX_TTL, Tasks, extend, extension_step, unknown},
+    engine::{LEASE, MAX_TTL, NewTask, Tasks, extend, extension_step, unknown},
     legacy::{self, TaskSession},
     record::{ENDED, TaskOutcome, TaskRecord},
     store::StoredTask,
@@ -31,7 +31,9 @@ use super::{
 use crate::{
     error::{Error, Result},
     logged::Logged,
-    server::{DetachableCall, Known, Replay, Server, ToolResponse, known, question_digest},
+    server::{
+        DetachableCall, RecordedAnswer, Replay, Server, ToolResponse, known, question_digest,
+    },
     session::{
         connection::RequestContext,
         handler::detached::{
@@ -114,12 +116,12 @@ impl RunningTask {
 }
 
 /// A task that was created for a call, whose handler is not detached yet.
-pub(super) struct NewTask {
+pub(super) struct CreatedTask {
     inner: Arc<Inner>,
     task: TaskRecord,
 }
 
-impl NewTask {
+impl CreatedTask {
     /// Creates a task for a call that is to continue.
     ///
     /// # Errors
@@ -133,7 +135,7 @@ impl NewTask {
         let asked = cx.parts().task.get();
         let replay = call.to_stored()?;
         let replay = replay.map(|stored| TaskReplay::new(stored, known(cx)));
-        let begun = Begun {
+        let begun = NewTask {
             ttl_ms: asked.and_then(|it| it.ttl),
             replay,
             message: call.progress().as_ref().map(message),
@@ -168,7 +170,7 @@ pub(super) async fn start(
     tool: &str,
     mut call: DetachableCall,
 ) -> Result<ToolResponse> {
-    let task = NewTask::create(tasks, cx, tool, &mut call).await?;
+    let task = CreatedTask::create(tasks, cx, tool, &mut call).await?;
     task.begin(cx, call).await
 }
 
@@ -180,7 +182,7 @@ pub(super) async fn continue_as_task(
     tool: &str,
     mut call: DetachableCall,
 ) -> Result<ToolResponse> {
-    match NewTask::create(tasks, cx, tool, &mut call).await {
+    match CreatedTask::create(tasks, cx, tool, &mut call).await {
         Ok(task) => task.begin(cx, call).await,
         Err(error) => {
             warn_without_task(tool, &error);
@@ -229,7 +231,7 @@ pub(super) async fn resume(
 }
 
 /// Detaches a handler that runs again. Returns the answer that its client has already received, for the layers around the handler.
-pub(super) async fn go_on(
+pub(super) async fn resume_detached(
     work: &RunningTask,
     cx: &RequestContext,
     call: DetachableCall,
@@ -250,9 +252,9 @@ pub(super) async fn keep(
     done: Result<ToolResponse>,
 ) -> Result<ToolResponse> {
     let outcome = outcome(done, cx.revision());
-    let begun = Begun {
+    let begun = NewTask {
         outcome: Some(outcome.clone()),
-        ..Begun::default()
+        ..NewTask::default()
     };
     match tasks.create(cx, tool, begun).await {
         Ok(task) => answer(cx, &task),
@@ -530,7 +532,7 @@ impl Inner {
     }
 
     /// Stores the entries that the handler made while its task was being created.
-    async fn note_late(&self, known: Vec<Known>) {
+    async fn note_late(&self, known: Vec<RecordedAnswer>) {
         let late = match &mut *self.run.lock() {
             Some(run) => run.absorb(known),
             None => return,
@@ -541,7 +543,7 @@ impl Inner {
     }
 
     /// Ends the task if its handler deviates from its previous run.
-    async fn held_against_run<T>(&self, reached: Result<T>) -> Result<T> {
+    async fn check_against_replay<T>(&self, reached: Result<T>) -> Result<T> {
         if let Err(error) = &reached {
             self.logged(self.fail(error).await);
         }
@@ -557,7 +559,7 @@ impl Inner {
             Some(run) => run.step(&key, is_idempotent),
             None => return Ok(None),
         };
-        match self.held_against_run(reached).await? {
+        match self.check_against_replay(reached).await? {
             Step::Done(result) => Ok(Some(result)),
             Step::Begins(entry) => self.note(&[entry]).await.map(|()| None),
         }
@@ -591,7 +593,7 @@ impl Inner {
             .as_mut()
             .map(|run| run.question(&key, &digest));
         let reached = match reached {
-            Some(reached) => Some(self.held_against_run(reached).await?),
+            Some(reached) => Some(self.check_against_replay(reached).await?),
             None => None,
         };
         let (entry, asked) = match reached {

@@ -9,7 +9,7 @@ use super::{
     engine::Tasks,
     legacy::has_tasks,
     policy::TaskPolicy,
-    running::{RunningTask, continue_as_task, go_on, keep, start},
+    running::{RunningTask, continue_as_task, keep, resume_detached, start},
     wire::ID,
 };
 use crate::{
@@ -122,7 +122,7 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     let cx = call.context().clone();
     if let Some(work) = cx.detached_work::<RunningTask>() {
         // The call has no request, because its task was taken over.
-        return go_on(&work, &cx, call.detachable()).await;
+        return resume_detached(&work, &cx, call.detachable()).await;
     }
     if cx.parts().task.get().is_some() {
         if let Some(refused) = call.refuse_arguments() {

@@ -12,7 +12,7 @@ use std::{env, io, sync::Arc, thread, time::Duration};
 
 use oxmcp::{
     JsonSchema, Limits, RequestContext, Server, StateKey, Tool, ToolError,
-    http::{LegacySse, Serving, StreamableHttp},
+    http::{LegacySse, ServerHandle, StreamableHttp},
     stdio,
 };
 use oxmcp_redis::Redis;
@@ -166,7 +166,7 @@ fn waiting(server: Server) -> oxmcp::Result<Server> {
 }
 
 /// Serves until standard input ends, or SIGTERM comes.
-async fn until_the_end(serving: Serving) {
+async fn until_the_end(serving: ServerHandle) {
     let (end, ended) = oneshot::channel();
     thread::spawn(move || {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());

@@ -77,15 +77,19 @@ fn join(content: &mut Vec<SamplingContent>) {
         .drain(..)
         .map(|piece| match piece {
             SamplingContent::Text(text) => text.text,
-            SamplingContent::Image(image) => told("image", &image.mime_type, image.data.len()),
-            SamplingContent::Audio(audio) => told("audio", &audio.mime_type, audio.data.len()),
+            SamplingContent::Image(image) => {
+                describe_dropped("image", &image.mime_type, image.data.len())
+            }
+            SamplingContent::Audio(audio) => {
+                describe_dropped("audio", &audio.mime_type, audio.data.len())
+            }
             other => as_json(&other),
         })
         .collect();
     content.push(SamplingContent::text(texts.join("\n")));
 }
 
-fn told(kind: &str, mime_type: &str, bytes: usize) -> String {
+fn describe_dropped(kind: &str, mime_type: &str, bytes: usize) -> String {
     format!("[{kind}: {mime_type}, {bytes} bytes]")
 }
 

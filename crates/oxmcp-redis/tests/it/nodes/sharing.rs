@@ -12,7 +12,7 @@ use oxmcp::{
         dpop::{NonceKeys, ProofVerifier},
         server::TrustedIssuer,
     },
-    http::{Cluster, ProtectedResource, Serving, StreamableHttp},
+    http::{Cluster, ProtectedResource, ServerHandle, StreamableHttp},
 };
 use oxmcp_redis::Redis;
 use tracing::{
@@ -27,14 +27,14 @@ use super::{
 };
 use crate::server::{Server as RedisServer, key, refused, shared};
 
-async fn two_nodes(server: &RedisServer, prefix: &str) -> (Vec<Serving>, Proxy, Ledger) {
+async fn two_nodes(server: &RedisServer, prefix: &str) -> (Vec<ServerHandle>, Proxy, Ledger) {
     let ledger = Ledger::open(&server.url(), prefix).await;
     let mut nodes = Vec::new();
     for _ in 0..2 {
         let store = server.connect(prefix).await;
         nodes.push(node(&ledger, store, 0).await.unwrap());
     }
-    let proxy = Proxy::start(nodes.iter().map(Serving::local_addr)).await;
+    let proxy = Proxy::start(nodes.iter().map(ServerHandle::local_addr)).await;
     (nodes, proxy, ledger)
 }
 

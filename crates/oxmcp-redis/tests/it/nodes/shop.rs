@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oxmcp::{
     Client, ClientSession, JsonSchema, RequestContext, Result, Revision, Server, Tool,
-    http::{Endpoint, Serving, StreamableHttp},
+    http::{Endpoint, ServerHandle, StreamableHttp},
     protocol::{ElicitFormParams, ElicitResult},
     tasks::{ClientTasks, TaskPolicy, TaskTool, Tasks},
 };
@@ -136,7 +136,7 @@ pub(super) fn server(ledger: &Ledger) -> Server {
 }
 
 /// A node, at this port or any.
-pub(super) async fn node(ledger: &Ledger, store: Redis, port: u16) -> Result<Serving> {
+pub(super) async fn node(ledger: &Ledger, store: Redis, port: u16) -> Result<ServerHandle> {
     let endpoint = StreamableHttp::from(server(ledger)).cluster(store);
     endpoint.serve((std::net::Ipv4Addr::LOCALHOST, port)).await
 }

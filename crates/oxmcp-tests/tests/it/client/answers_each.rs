@@ -17,12 +17,12 @@ pub(crate) struct Separately {
 }
 
 /// The test's control of a [`Separately`].
-pub(crate) struct Way {
+pub(crate) struct SwitchableConnector {
     failures: mpsc::Sender<(RequestId, Error)>,
     pub(crate) mirror: Mirror,
 }
 
-impl Way {
+impl SwitchableConnector {
     /// Fails a request with an error instead of an answer.
     pub(crate) async fn fail(&self, request: &Value, error: Error) {
         let id = RequestId::Number(request["id"].as_i64().unwrap());
@@ -85,11 +85,15 @@ impl ReadHalf for Reader {
 pub(crate) async fn connecting(
     client: Client,
     identity: Option<&'static str>,
-) -> (ScriptedPeer, Way, JoinHandle<Result<ClientSession>>) {
+) -> (
+    ScriptedPeer,
+    SwitchableConnector,
+    JoinHandle<Result<ClientSession>>,
+) {
     let (peer, transport) = ScriptedPeer::new().await;
     let (failures, failing) = mpsc::channel(1);
     let mirror = Mirror::new();
-    let way = Way {
+    let way = SwitchableConnector {
         failures,
         mirror: mirror.clone(),
     };

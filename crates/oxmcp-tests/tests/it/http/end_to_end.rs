@@ -3,14 +3,14 @@
 use futures_util::FutureExt;
 use oxmcp::{
     Accept, Client, RequestContext, Revision, Server, Tool, ToolError,
-    http::{Endpoint, Serving, StreamableHttp},
+    http::{Endpoint, ServerHandle, StreamableHttp},
     protocol::{ElicitFormParams, SubscriptionFilter},
 };
 use serde_json::json;
 
 use crate::support::{calculator, idle};
 
-async fn serve(server: &Server) -> (Serving, String) {
+async fn serve(server: &Server) -> (ServerHandle, String) {
     let endpoint = StreamableHttp::from(server.clone());
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", serving.local_addr());

@@ -9,7 +9,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use oxmcp::http::{LegacySse, Principal, ResponseBody, Serving, StreamableHttp};
+use oxmcp::http::{LegacySse, Principal, ResponseBody, ServerHandle, StreamableHttp};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Mutex,
@@ -87,7 +87,7 @@ macro_rules! services {
         }
 
         impl Mountable for $service {
-            async fn serve(&self) -> Serving {
+            async fn serve(&self) -> ServerHandle {
                 self.serve("127.0.0.1:0").await.unwrap()
             }
         }
@@ -108,7 +108,7 @@ pub(crate) trait Mountable:
     + Sync
     + 'static
 {
-    async fn serve(&self) -> Serving;
+    async fn serve(&self) -> ServerHandle;
 }
 
 /// An endpoint that is served until this and its clones are dropped.
@@ -125,7 +125,7 @@ type Sent = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// A running server, which stops when it is dropped.
 enum Running {
-    Own { _serving: Serving },
+    Own { _serving: ServerHandle },
     Axum { _task: JoinSet<()> },
 }
 

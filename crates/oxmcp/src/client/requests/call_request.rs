@@ -255,10 +255,10 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
 /// The name of the tool in the params of a call.
 pub(crate) fn tool_name(params: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct ToolName {
         name: String,
     }
-    let named: Named = serde_json::from_slice(params).ok()?;
+    let named: ToolName = serde_json::from_slice(params).ok()?;
     Some(named.name)
 }
 

@@ -21,11 +21,12 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::{
-        cluster::{AnyCluster, Cluster, Fact, NAME},
+        cluster::{AnyCluster, Cluster, NAME, SharedSetting},
         server::{
             response::{self, Refused},
             serve::{
-                CLOSE_GRACE, HealthCheck, HealthState, Readiness, Serving, Stores, listen, serve,
+                CLOSE_GRACE, HealthCheck, HealthState, Readiness, ServerHandle, Stores, listen,
+                serve,
             },
             sessions::{Session, Sessions, Undelivered, is_id, new_id},
             sse_2024::{Choose, LegacySse, SseSessions},
@@ -469,7 +470,7 @@ impl StreamableHttp {
     }
 
     /// Serves an address by itself, over HTTP/1 and HTTP/2, under any path: for programs without a web framework. The address is
-    /// served from now on, in the background, until the returned [`Serving`] is closed or dropped; so keep it, or await it. It also
+    /// served from now on, in the background, until the returned [`ServerHandle`] is closed or dropped; so keep it, or await it. It also
     /// has the port that was chosen for port 0.
     ///
     /// ```no_run
@@ -489,7 +490,7 @@ impl StreamableHttp {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<ServerHandle> {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
         self.settings
@@ -532,7 +533,7 @@ impl StreamableHttp {
     /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each.
     ///
     /// If the endpoint is mounted in a framework, the framework owns the listener and the connections: see
-    /// [`Serving::close`], which does both for [`serve`](Self::serve). Let the framework stop listening first, and call this
+    /// [`ServerHandle::close`], which does both for [`serve`](Self::serve). Let the framework stop listening first, and call this
     /// meanwhile: its own shutdown waits for streams that do not end by themselves.
     ///
     /// # Cancel safety
@@ -690,7 +691,7 @@ impl Settings {
     }
 
     /// The settings that all nodes should have in common. `chosen` is the chosen server if the endpoint has several.
-    fn facts(&self, chosen: Option<&Server>) -> Vec<Fact> {
+    fn facts(&self, chosen: Option<&Server>) -> Vec<SharedSetting> {
         let mut facts = Vec::new();
         if let Some(server) = self.server.as_ref().or(chosen) {
             facts.push((NAME, server.features().info.name.clone()));

@@ -21,8 +21,8 @@ mod caller;
 mod cors;
 mod endpoint;
 mod event_encoding;
-mod finish;
 mod response;
+mod response_finisher;
 mod routing;
 mod serve;
 mod sessions;
@@ -36,6 +36,6 @@ mod watched_body;
 
 pub use endpoint::StreamableHttp;
 pub use response::ResponseBody;
-pub use serve::{HealthCheck, Serving};
+pub use serve::{HealthCheck, ServerHandle};
 pub use sse_2024::{LegacySse, SseInbox, SseReader, SseTransport, SseWriter};
 pub use streamable_session::StreamableSession;

@@ -30,8 +30,8 @@ use crate::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
-            finish::Finish,
             response::{self, Refused, ResponseBody},
+            response_finisher::ResponseFinisher,
             sessions::{self, Posted, Session, restore},
             sse_2024::names_session,
             stateless, validation,
@@ -65,7 +65,7 @@ where
         }
         let (parts, body) = request.into_parts();
         let settings = &self.settings;
-        let finish = match Finish::of(
+        let finish = match ResponseFinisher::of(
             &parts,
             &settings.policy,
             &settings.limits,
@@ -349,8 +349,8 @@ fn serving<'a>(
     features: &'a Features,
     connection: &'a dyn Fn() -> Option<Arc<Connection>>,
     is_modern: bool,
-) -> validation::Serving<'a> {
-    validation::Serving {
+) -> validation::ScopeCheck<'a> {
+    validation::ScopeCheck {
         protection: request.endpoint.settings.protection.as_ref(),
         features,
         caller: request.parts.extensions.get(),

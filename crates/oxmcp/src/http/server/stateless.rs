@@ -36,7 +36,7 @@ use crate::{
     server::ServerRole,
     session::{
         connection::{Caller, Connection},
-        driver::undriven::{Last, Reply},
+        driver::stream_output::{Last, Reply},
         task::{lazy, reached, spawn_on},
     },
 };

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{
     check,
-    journal::{Journal, Known, Mode, RoundRequest},
+    journal::{Journal, Mode, RecordedAnswer, RoundRequest},
     returned::{Ask, ask_until_done},
 };
 use crate::{
@@ -41,7 +41,7 @@ pub(crate) fn is_suspended(request: &RequestContext) -> bool {
 }
 
 /// The questions and steps of a request's handler so far, for another run of the handler.
-pub(crate) fn known(request: &RequestContext) -> Vec<Known> {
+pub(crate) fn known(request: &RequestContext) -> Vec<RecordedAnswer> {
     Journal::find(request).map_or_else(Vec::new, |journal| journal.known())
 }
 

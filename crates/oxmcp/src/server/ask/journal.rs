@@ -56,16 +56,16 @@ enum Kind {
 
 /// The recorded fact of a question or a step of a handler, for another run of the handler.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct RecordedAnswer {
     pub(crate) key: String,
-    pub(crate) fact: Fact,
+    pub(crate) fact: RecordedOutcome,
     /// Whether it began while a step was running, so that its place in the order is not reliable.
     pub(crate) overlaps: bool,
 }
 
 /// The state of a question or a step of a handler.
 #[derive(Debug)]
-pub(crate) enum Fact {
+pub(crate) enum RecordedOutcome {
     /// The answer to a question, with the question's digest.
     Answered(String, Box<RawValue>),
     /// The result of a step.
@@ -272,10 +272,10 @@ impl Journal {
     }
 
     /// The facts of the questions and steps so far: those of this run in order, then the rest of those of earlier rounds.
-    pub(super) fn known(&self) -> Vec<Known> {
+    pub(super) fn known(&self) -> Vec<RecordedAnswer> {
         let state = self.0.lock();
         let reached = state.reached.iter().filter_map(|it| {
-            Some(Known {
+            Some(RecordedAnswer {
                 key: it.key.clone(),
                 fact: state.fact(it)?,
                 overlaps: it.overlaps,
@@ -290,14 +290,14 @@ impl Journal {
         };
         let steps = state.record.steps.iter();
         let steps = steps.filter(|(key, _)| earlier(key, true));
-        let steps = steps.map(|(key, value)| (key, Fact::Done(value.clone())));
+        let steps = steps.map(|(key, value)| (key, RecordedOutcome::Done(value.clone())));
         let answers = state.record.answers.iter();
         let answers = answers.filter(|it| earlier(&it.key, false));
         let answers = answers.map(|it| {
-            let fact = Fact::Answered(it.question.as_str().to_owned(), it.value.clone());
+            let fact = RecordedOutcome::Answered(it.question.as_str().to_owned(), it.value.clone());
             (&it.key, fact)
         });
-        known.extend(steps.chain(answers).map(|(key, fact)| Known {
+        known.extend(steps.chain(answers).map(|(key, fact)| RecordedAnswer {
             key: key.clone(),
             fact,
             overlaps: true,
@@ -344,13 +344,13 @@ impl State {
     }
 
     /// The fact, or `None` for a question without an answer.
-    fn fact(&self, reached: &Reached) -> Option<Fact> {
+    fn fact(&self, reached: &Reached) -> Option<RecordedOutcome> {
         match &reached.kind {
             Kind::Question(digest) => {
                 let mut answers = self.record.answers.iter();
                 let answer = answers.find(|it| it.key == reached.key && it.question == *digest)?;
                 let digest = digest.as_str().to_owned();
-                Some(Fact::Answered(digest, answer.value.clone()))
+                Some(RecordedOutcome::Answered(digest, answer.value.clone()))
             }
             Kind::Step {
                 is_idempotent,
@@ -359,9 +359,9 @@ impl State {
                 let mut steps = self.record.steps.iter();
                 let done = steps.find(|(key, _)| *key == reached.key);
                 Some(match done {
-                    Some((_, value)) => Fact::Done(value.clone()),
-                    None if *has_failed => Fact::Failed,
-                    None => Fact::Begun {
+                    Some((_, value)) => RecordedOutcome::Done(value.clone()),
+                    None if *has_failed => RecordedOutcome::Failed,
+                    None => RecordedOutcome::Begun {
                         is_idempotent: *is_idempotent,
                     },
                 })

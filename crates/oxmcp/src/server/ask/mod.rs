@@ -47,7 +47,7 @@ pub(crate) use context::question_digest;
 pub(crate) use detach::{
     begin_again, detachable, go_on_detached, is_suspended, known, reply_input,
 };
-pub(crate) use journal::{Fact, Known, RoundRequest};
+pub(crate) use journal::{RecordedAnswer, RecordedOutcome, RoundRequest};
 pub use live_session::SessionCall;
 pub(crate) use live_session::ask_for_task;
 pub use question::{Asked, Question, Questions};

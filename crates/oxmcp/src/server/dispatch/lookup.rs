@@ -18,7 +18,7 @@ use crate::{
         dispatch::{Call, Served, call::misfit},
         features::Registered,
         prompt::RegisteredPrompt,
-        registry::{Callable, doubled_name},
+        registry::{Callable, duplicate_key},
         resource::{RegisteredTemplate, Target},
     },
 };
@@ -48,7 +48,7 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     if !ask::needs_rounds(call, mode) {
         return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
     }
-    if let Some(fault) = doubled_name(arguments) {
+    if let Some(fault) = duplicate_key(arguments) {
         // The feature would refuse such arguments too, but only after the request's state, which is bound to them, was opened.
         return feature.refuse(&fault).map(Served::Ready);
     }

@@ -18,7 +18,7 @@ use crate::{
         features::{Features, Negotiated},
         logging::LogFilter,
         server::Server,
-        subscriptions::{DueTopics, Listens, Quota, Topics, WatchedResources},
+        subscriptions::{DueTopics, OpenSubscriptions, Quota, Topics, WatchedResources},
     },
     session::{connection::Connection, notifications::queue::NotificationQueue},
     transport::Transport,
@@ -29,7 +29,7 @@ pub(crate) struct ServerRole {
     server: Server,
     legacy_session: LegacySession,
     /// The subscriptions of modern clients, made by `subscriptions/listen`.
-    pub(in crate::server) listens: Arc<Listens>,
+    pub(in crate::server) open_subscriptions: Arc<OpenSubscriptions>,
     scope: Scope,
     /// The code with which a request was refused before its handler was called.
     refused: OnceLock<ErrorCode>,
@@ -146,13 +146,13 @@ impl ServerRole {
     /// names.
     #[cfg(feature = "http-server")]
     pub(crate) fn stateless(server: Server, deferred: Option<Error>) -> Arc<Self> {
-        let listens = Arc::clone(server.listens());
-        Self::with(server, listens, Scope::Request, deferred)
+        let open_subscriptions = Arc::clone(server.open_subscriptions());
+        Self::with(server, open_subscriptions, Scope::Request, deferred)
     }
 
     fn with(
         server: Server,
-        listens: Arc<Listens>,
+        open_subscriptions: Arc<OpenSubscriptions>,
         scope: Scope,
         deferred: Option<Error>,
     ) -> Arc<Self> {
@@ -160,7 +160,7 @@ impl ServerRole {
         Arc::new(Self {
             server,
             legacy_session: LegacySession::default(),
-            listens,
+            open_subscriptions,
             scope,
             refused: OnceLock::new(),
             deferred,
@@ -194,11 +194,11 @@ impl ServerRole {
 
     /// Whether messages bypass the endpoints, over a transport whose POSTs the user's own code receives.
     #[cfg(all(feature = "auth", feature = "http-server"))]
-    pub(super) fn is_posted_by_hand(&self, connection: &Connection) -> bool {
+    pub(super) fn bypasses_endpoint(&self, connection: &Connection) -> bool {
         self.scope.is_legacy() && connection.caller().request.is_none()
     }
 
-    /// The maximum number of subscriptions that share this role's [`Listens`].
+    /// The maximum number of subscriptions that share this role's [`OpenSubscriptions`].
     pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.scope.is_request() {
             limits.http.max_streams
@@ -235,7 +235,7 @@ impl ServerRole {
 
     /// Whether the session or a subscription watches a resource.
     pub(in crate::server) fn watches(&self, uri: &str) -> bool {
-        self.watched.contains(uri) || self.listens.watch(uri)
+        self.watched.contains(uri) || self.open_subscriptions.watch(uri)
     }
 
     /// The resources that the session watches.

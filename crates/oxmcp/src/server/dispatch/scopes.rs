@@ -59,7 +59,7 @@ pub(crate) fn needed_scopes(
             Err(_) => Caller::Unknown,
         }
     };
-    let named = Named {
+    let named = ReferencedFeatures {
         features,
         principal,
         find_caller: &caller,
@@ -80,11 +80,11 @@ impl ServerRole {
         method: &str,
         params: &RequestParams<'_>,
     ) -> Result<()> {
-        if !self.is_posted_by_hand(&context.connection) {
+        if !self.bypasses_endpoint(&context.connection) {
             return Ok(());
         }
         let cx = RequestContext::new(Arc::clone(context));
-        let needed = Named::by(features, &cx).scopes(method, params);
+        let needed = ReferencedFeatures::by(features, &cx).scopes(method, params);
         if needed.is_empty() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl ServerRole {
         if cx.parts().connection.caller().request.is_none() {
             return self.check_scopes(features, cx.parts(), method, params);
         }
-        let named = Named::by(features, cx);
+        let named = ReferencedFeatures::by(features, cx);
         let needed = named.scopes(method, params);
         let is_checked = named.scopes(method, original).includes(&needed);
         if is_checked || cx.principal().is_some_and(|it| it.permits(&needed)) {
@@ -156,7 +156,7 @@ enum Caller {
 }
 
 /// The features that a message may name, as its caller sees them.
-struct Named<'a> {
+struct ReferencedFeatures<'a> {
     features: &'a Features,
     principal: Option<&'a Principal>,
     find_caller: &'a dyn Fn() -> Caller,
@@ -164,7 +164,7 @@ struct Named<'a> {
     caller: OnceCell<Caller>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> ReferencedFeatures<'a> {
     /// The features that a known caller sees.
     fn by(features: &'a Features, cx: &'a RequestContext) -> Self {
         Self {

@@ -205,7 +205,7 @@ fn data_of(event: &Event<'_>) -> JsonObject {
 fn level_in(event: &Event<'_>) -> LoggingLevel {
     let metadata = event.metadata();
     let level = metadata.fields().field("level").and_then(|level| {
-        let mut name = Named {
+        let mut name = LevelField {
             field: level,
             value: None,
         };
@@ -216,12 +216,12 @@ fn level_in(event: &Event<'_>) -> LoggingLevel {
 }
 
 /// The value of the field `level`.
-struct Named {
+struct LevelField {
     field: Field,
     value: Option<LoggingLevel>,
 }
 
-impl Visit for Named {
+impl Visit for LevelField {
     fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 
     fn record_str(&mut self, field: &Field, value: &str) {

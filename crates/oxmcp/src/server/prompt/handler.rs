@@ -96,10 +96,10 @@ pub(super) type Given = OrderedMap<String>;
 pub(super) type Faults = String;
 
 /// The future of a call whose arguments have been read, or their faults.
-pub(super) type Begun = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
+pub(super) type PendingPrompt = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
 
 /// A handler with its type erased.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> Begun + Send + Sync>;
+pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> PendingPrompt + Send + Sync>;
 
 /// Erases the type of a handler that takes `fields`.
 pub(super) fn erase<Arguments, H>(fields: Option<StringFields>, handler: H) -> ErasedHandler

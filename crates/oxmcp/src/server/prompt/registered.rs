@@ -8,7 +8,7 @@ use oxmcp_schema::internal::{nearest, quote_text};
 
 use super::{
     Prompt,
-    handler::{Begun, ErasedHandler, Faults, Given},
+    handler::{ErasedHandler, Faults, Given, PendingPrompt},
 };
 use crate::{
     error::{Error, Result},
@@ -16,7 +16,7 @@ use crate::{
     server::{
         completion::{Completers, Completes},
         definitions::options::{check_access, check_icons},
-        registry::{Access, AskMode, Callable, doubled_name, impl_feature},
+        registry::{Access, AskMode, Callable, duplicate_key, impl_feature},
     },
     session::{
         connection::RequestContext,
@@ -87,8 +87,8 @@ impl RegisteredPrompt {
         Error::invalid_params(format!("The arguments of {name} are not valid.\n{faults}"))
     }
 
-    fn begin(&self, context: RequestContext, arguments: Text<'_>) -> Begun {
-        if let Some(fault) = doubled_name(arguments) {
+    fn begin(&self, context: RequestContext, arguments: Text<'_>) -> PendingPrompt {
+        if let Some(fault) = duplicate_key(arguments) {
             return Err(fault);
         }
         let given = given(arguments).or_else(|fault| {

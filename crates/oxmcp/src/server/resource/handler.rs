@@ -121,10 +121,10 @@ impl Target {
 }
 
 /// A read that has begun, or the reason why it could not.
-pub(super) type Begun = Result<BoxFuture<Result<ReadResourceResult>>>;
+pub(super) type PendingRead = Result<BoxFuture<Result<ReadResourceResult>>>;
 
 /// A handler with its type erased.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> Begun + Send + Sync>;
+pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> PendingRead + Send + Sync>;
 
 /// Erases the type of a handler of one resource.
 pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler

@@ -9,7 +9,7 @@ use tokio::{task::consume_budget, time::sleep};
 
 use super::{
     Topics,
-    listens::log_unsent,
+    open_subscriptions::log_unsent,
     topics::{DueSender, LISTS},
     written_changes::{Message, WrittenChanges, send},
 };
@@ -38,7 +38,7 @@ impl Server {
         let Some(runtime) = self.changes().runtime() else {
             return;
         };
-        if self.listens().is_empty() && self.connections().is_empty() {
+        if self.open_subscriptions().is_empty() && self.connections().is_empty() {
             return;
         }
         if !self.changes().due.add(topics) {
@@ -58,11 +58,11 @@ impl Server {
 async fn notify_all(server: &Server, changed: &Topics) {
     let changes = WrittenChanges::new(changed);
     let is_visible = server.features().are_visible(&changed.uris);
-    server.listens().add(&changes, is_visible).await;
+    server.open_subscriptions().add(&changes, is_visible).await;
     for session in server.sessions() {
         consume_budget().await;
         let role = session.role();
-        role.listens.add(&changes, is_visible).await;
+        role.open_subscriptions.add(&changes, is_visible).await;
         if is_visible {
             let messages = concerning(role, &changes);
             if messages.is_empty() || send(&messages, session.connection(), None) {

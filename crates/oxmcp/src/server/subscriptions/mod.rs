@@ -10,8 +10,8 @@
 //! | `nodes.rs`, `change_bus.rs` | changes at other nodes: sending and receiving them, and the bus for it |
 //! | `written_changes.rs` | the notifications of changes, written once for all clients that can be notified immediately |
 //! | `topics.rs` | sets of topics that have changed, or that a client has subscribed to |
-//! | `listen.rs` | `subscriptions/listen`, a request that stays open |
-//! | `listens.rs` | the registry of these requests, and the notifications due for each |
+//! | `listen_handler.rs` | `subscriptions/listen`, a request that stays open |
+//! | `open_subscriptions.rs` | the registry of these requests, and the notifications due for each |
 //! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |
 //! | `watched.rs` | the resources that a session watches, and the hooks |
 //! | `quota.rs` | the quota of a client's watches over one connection, and their share of the endpoint's budget |
@@ -19,10 +19,10 @@
 #[cfg(feature = "http-server")]
 mod change_bus;
 mod changes;
-mod listen;
-mod listens;
+mod listen_handler;
 #[cfg(feature = "http-server")]
 mod nodes;
+mod open_subscriptions;
 mod quota;
 mod server;
 mod subscribe;
@@ -32,8 +32,8 @@ mod written_changes;
 
 #[cfg(feature = "http-server")]
 pub(crate) use change_bus::{BusMember, ChangeBus};
-pub(super) use listen::listen;
-pub(crate) use listens::Listens;
+pub(super) use listen_handler::listen;
+pub(crate) use open_subscriptions::OpenSubscriptions;
 pub(super) use quota::Quota;
 pub(super) use subscribe::{subscribe, unsubscribe};
 pub(crate) use topics::{Changes, DueTopics, Topics};

@@ -10,7 +10,7 @@ use super::{
     Topics,
     change_bus::{BusMember, ChangeBus, Heard, News, Published},
     changes::{COALESCED, notify_session},
-    listens::Event,
+    open_subscriptions::Event,
     topics::Change,
 };
 use crate::{
@@ -134,8 +134,11 @@ impl Server {
         let Ok(value) = serde_json::from_str(value) else {
             return false;
         };
-        let listens = |it: &super::Listens| it.listen_to(key, &value);
-        listens(self.listens()) || self.sessions().any(|it| listens(&it.role().listens))
+        let open_subscriptions = |it: &super::OpenSubscriptions| it.listen_to(key, &value);
+        open_subscriptions(self.open_subscriptions())
+            || self
+                .sessions()
+                .any(|it| open_subscriptions(&it.role().open_subscriptions))
     }
 
     /// Notifies the subscriptions at this node of the events that extensions have published at other nodes.
@@ -170,7 +173,7 @@ impl Server {
         match panics::catch(params).await {
             Ok(Some(params)) => {
                 let event = Event::new(republished.name, params);
-                self.publish_to_listens((key, value), &event);
+                self.publish_to_subscriptions((key, value), &event);
             }
             Ok(None) => {}
             Err(panic) => {
@@ -198,11 +201,11 @@ async fn tell(server: &WeakServer, news: &News) -> bool {
 
 /// Notifies all clients of all their topics: anything may have changed, by this change.
 async fn tell_everything(server: &Server, change: Change) {
-    let mut published = server.listens().add_all().await;
+    let mut published = server.open_subscriptions().add_all().await;
     for session in server.sessions() {
         consume_budget().await;
         let role = session.role();
-        published.extend(role.listens.add_all().await);
+        published.extend(role.open_subscriptions.add_all().await);
         let lists = SubscriptionFilter::default()
             .with_tools_list_changed(true)
             .with_prompts_list_changed(true)

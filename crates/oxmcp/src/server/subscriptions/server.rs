@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Topics,
-    listens::Event,
+    open_subscriptions::Event,
     watched::{Hooks, ResourceSubscriptions},
 };
 use crate::{
@@ -121,8 +121,8 @@ impl Server {
             None
         };
         // Only watched URIs are collected, so that the same bounds apply to the collected set.
-        let watched =
-            self.listens().watch(uri) || self.sessions().any(|session| session.role().watches(uri));
+        let watched = self.open_subscriptions().watch(uri)
+            || self.sessions().any(|session| session.role().watches(uri));
         if watched {
             let topics = Topics::of_resource(uri);
             #[cfg(feature = "http-server")]
@@ -182,7 +182,7 @@ impl Server {
             let published = (key.to_owned(), value.to_string());
             self.tell_nodes(|news, number| news.publish(published, number));
         }
-        self.publish_to_listens((key, &value), &event);
+        self.publish_to_subscriptions((key, &value), &event);
         for session in self.sessions() {
             let role = session.role();
             let event = event.clone();
@@ -207,14 +207,18 @@ impl Server {
     }
 
     /// Sends a notification of an extension to the subscriptions to `value` under its `key`.
-    pub(super) fn publish_to_listens(&self, of: (&str, &Value), event: &Event) {
+    pub(super) fn publish_to_subscriptions(&self, of: (&str, &Value), event: &Event) {
         let features = self.features();
         let extensions = &features.extensions;
         let limit = features.limits.max_queued_events;
-        self.listens().publish(limit, of, event, extensions);
+        self.open_subscriptions()
+            .publish(limit, of, event, extensions);
         for session in self.sessions() {
             let limit = session.connection().limits.max_queued_events;
-            session.role().listens.publish(limit, of, event, extensions);
+            session
+                .role()
+                .open_subscriptions
+                .publish(limit, of, event, extensions);
         }
     }
 }

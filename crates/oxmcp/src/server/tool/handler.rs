@@ -20,7 +20,7 @@ use super::{IntoToolResult, ToolError, output::CheckedResult};
 use crate::{
     error::{Error, Result},
     logged::Logged,
-    server::registry::doubled_name,
+    server::registry::duplicate_key,
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerContext, HandlerFuture},
@@ -152,7 +152,7 @@ impl ToolSchemas {
     }
 
     fn check_names(&self, arguments: Text<'_>) -> Result<(), ToolError> {
-        let fault = doubled_name(arguments);
+        let fault = duplicate_key(arguments);
         fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
@@ -174,7 +174,7 @@ impl ToolSchemas {
     #[cold]
     fn mend(&self, cx: &RequestContext, arguments: Text<'_>) -> Option<Mended> {
         let input = self.input.as_ref().filter(|_| !self.is_strict)?;
-        if cx.has_strict_arguments() || arguments.doubled_name().is_some() {
+        if cx.has_strict_arguments() || arguments.duplicate_key().is_some() {
             return None;
         }
         input.mend(arguments)

@@ -20,4 +20,4 @@ pub(crate) mod outbox;
 mod restart;
 pub(crate) mod shutdown;
 #[cfg(feature = "http-server")]
-pub(crate) mod undriven;
+pub(crate) mod stream_output;

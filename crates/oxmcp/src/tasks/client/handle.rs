@@ -119,7 +119,7 @@ fn expect_tasks(session: &ClientSession) -> Result<()> {
 
 /// The last known state of a task, and its outcome.
 #[derive(Clone, Default)]
-struct Known {
+struct LastState {
     state: Option<Arc<TaskState>>,
     outcome: Option<Arc<Result<CallToolResult>>>,
 }
@@ -136,7 +136,7 @@ pub struct TaskHandle {
     tool: String,
     /// `None` if the call was answered at once.
     exchange: Option<Arc<Exchange>>,
-    known: watch::Receiver<Known>,
+    known: watch::Receiver<LastState>,
     _stop: Option<DropGuard>,
 }
 
@@ -145,7 +145,7 @@ impl TaskHandle {
     fn driven(exchange: Exchange, tool: String, state: Option<TaskState>) -> Self {
         let session = exchange.session.clone();
         let exchange = Arc::new(exchange);
-        let (tell, known) = watch::channel(Known {
+        let (tell, known) = watch::channel(LastState {
             state: state.clone().map(Arc::new),
             outcome: None,
         });
@@ -179,7 +179,7 @@ impl TaskHandle {
 
     /// Creates the handle of a call that was answered at once.
     fn answered(session: ClientSession, tool: String, result: CallToolResult) -> Self {
-        let (_, known) = watch::channel(Known {
+        let (_, known) = watch::channel(LastState {
             state: None,
             outcome: Some(Arc::new(Ok(result))),
         });
@@ -210,7 +210,7 @@ impl TaskHandle {
     pub fn updates(&self) -> impl Stream<Item = Arc<TaskState>> + Send + Unpin + use<> {
         let mut known = self.known.clone();
         known.mark_changed();
-        let next = |mut known: watch::Receiver<Known>, told: Option<Arc<TaskState>>| async move {
+        let next = |mut known: watch::Receiver<LastState>, told: Option<Arc<TaskState>>| async move {
             loop {
                 let seen = known.borrow_and_update().clone();
                 let is_new = match (&seen.state, &told) {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::{Error, Result},
-    server::{Fact, Known},
+    server::{RecordedAnswer, RecordedOutcome},
 };
 
 /// The questions and steps of a handler, in order.
@@ -46,17 +46,17 @@ enum State {
 }
 
 impl Journal {
-    pub(super) fn of(known: Vec<Known>) -> Self {
+    pub(super) fn of(known: Vec<RecordedAnswer>) -> Self {
         let entries = known.into_iter().enumerate();
         let entries = entries.map(|(number, known)| Entry {
             number,
             key: known.key,
             overlaps: known.overlaps,
             state: match known.fact {
-                Fact::Answered(digest, answer) => State::Answered(digest, answer),
-                Fact::Done(result) => State::Done(result),
-                Fact::Begun { is_idempotent } => State::Begun { is_idempotent },
-                Fact::Failed => State::Failed,
+                RecordedOutcome::Answered(digest, answer) => State::Answered(digest, answer),
+                RecordedOutcome::Done(result) => State::Done(result),
+                RecordedOutcome::Begun { is_idempotent } => State::Begun { is_idempotent },
+                RecordedOutcome::Failed => State::Failed,
             },
         });
         Self(entries.collect())
@@ -131,9 +131,9 @@ fn differs(how: &str) -> Error {
 }
 
 /// A run of a handler, which is compared with the journal.
-pub(in crate::tasks) struct Run(Vec<Place>);
+pub(in crate::tasks) struct Run(Vec<ReplayedEntry>);
 
-struct Place {
+struct ReplayedEntry {
     entry: Entry,
     /// Whether this run has reached the entry.
     is_reached: bool,
@@ -169,7 +169,7 @@ impl Run {
     }
 
     fn of(journal: &Journal, is_reached: bool) -> Self {
-        let places = journal.0.iter().map(|entry| Place {
+        let places = journal.0.iter().map(|entry| ReplayedEntry {
             is_reached,
             is_open: is_reached && matches!(entry.state, State::Begun { .. }),
             entry: entry.clone(),
@@ -247,7 +247,7 @@ impl Run {
     }
 
     /// Adds the questions and steps from the time in which the task was created. Returns the entries to be stored.
-    pub(in crate::tasks) fn absorb(&mut self, known: Vec<Known>) -> Vec<Entry> {
+    pub(in crate::tasks) fn absorb(&mut self, known: Vec<RecordedAnswer>) -> Vec<Entry> {
         let mut late = Vec::new();
         for entry in Journal::of(known).0 {
             let is_known = self.0.iter().any(|it| {
@@ -271,7 +271,7 @@ impl Run {
         }
         entry.number = self.0.len();
         entry.overlaps = true;
-        self.0.push(Place {
+        self.0.push(ReplayedEntry {
             is_open: matches!(entry.state, State::Begun { .. }),
             entry: entry.clone(),
             is_reached: true,
@@ -282,7 +282,7 @@ impl Run {
     /// # Errors
     /// If this run has ended without a question or a step of an earlier run.
     pub(in crate::tasks) fn check_whole(&self) -> Result<()> {
-        let is_missed = |it: &&Place| {
+        let is_missed = |it: &&ReplayedEntry| {
             let may_be_missed = matches!(
                 it.entry.state,
                 State::Begun { .. } | State::Failed | State::Asked(_, None)
@@ -299,7 +299,7 @@ impl Run {
     }
 
     /// The place that the run has reached. `digest` is the digest of a question, and `None` for a step.
-    fn reach(&mut self, key: &str, digest: Option<&str>) -> Result<&mut Place> {
+    fn reach(&mut self, key: &str, digest: Option<&str>) -> Result<&mut ReplayedEntry> {
         let index = match self.expected(key, digest)? {
             Some(index) => index,
             None => self.add(key, digest),
@@ -312,7 +312,8 @@ impl Run {
 
     /// The place of the journal that matches. `None` if no place matches and none was expected.
     fn expected(&self, key: &str, digest: Option<&str>) -> Result<Option<usize>> {
-        let is_same = |it: &Place| it.entry.key == key && it.entry.is_step() == digest.is_none();
+        let is_same =
+            |it: &ReplayedEntry| it.entry.key == key && it.entry.is_step() == digest.is_none();
         let group = self.group();
         let mut due = group
             .clone()
@@ -373,7 +374,7 @@ impl Run {
             Some(digest) => State::Asked(digest.to_owned(), None),
             None => State::Failed,
         };
-        self.0.push(Place {
+        self.0.push(ReplayedEntry {
             entry: Entry {
                 number,
                 key: key.to_owned(),

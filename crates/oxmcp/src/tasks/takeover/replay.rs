@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::journal::{Entry, Journal, Run};
 use crate::{
     error::{Error, Result},
-    server::{Known, StoredCall},
+    server::{RecordedAnswer, StoredCall},
 };
 
 /// How often a task is taken over from a process that ended. A task that ends more processes would end them all.
@@ -28,7 +28,7 @@ pub struct TaskReplay {
 }
 
 impl TaskReplay {
-    pub(in crate::tasks) fn new(call: StoredCall, known: Vec<Known>) -> Self {
+    pub(in crate::tasks) fn new(call: StoredCall, known: Vec<RecordedAnswer>) -> Self {
         Self {
             call,
             journal: Journal::of(known),

@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 
 use crate::client::{
     answer,
-    answers_each::{Way, connecting},
+    answers_each::{SwitchableConnector, connecting},
     client, discovered, done, expect, initialized,
 };
 use crate::support::LEGACY;
 
 /// A session with a modern server over a transport with headers.
-pub(crate) async fn session_of(client: &Client) -> (ScriptedPeer, Way, ClientSession) {
+pub(crate) async fn session_of(
+    client: &Client,
+) -> (ScriptedPeer, SwitchableConnector, ClientSession) {
     let client = client
         .clone()
         .revisions(crate::client::asking(Revision::LATEST));
@@ -58,7 +60,7 @@ pub(crate) async fn list(
 /// The headers of a call, as the transport would send them.
 async fn headers(
     peer: &mut ScriptedPeer,
-    way: &Way,
+    way: &SwitchableConnector,
     session: &ClientSession,
     (name, arguments): (&str, Value),
 ) -> Value {

@@ -11,7 +11,7 @@ use std::{
 
 use oxmcp::{
     Client, ClientSession, Limits, Revision, Server, Tool,
-    http::{Endpoint, Reconnect, Serving, StreamableHttp},
+    http::{Endpoint, Reconnect, ServerHandle, StreamableHttp},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -39,7 +39,7 @@ fn server(seen: &Arc<Seen>) -> Server {
 }
 
 /// Serves at this address, and retries while it is not free.
-async fn serve(server: &Server, address: SocketAddr) -> Serving {
+async fn serve(server: &Server, address: SocketAddr) -> ServerHandle {
     let limits = Limits::default().drain(Duration::from_millis(50));
     let endpoint = StreamableHttp::from(server.clone()).limits(limits);
     loop {

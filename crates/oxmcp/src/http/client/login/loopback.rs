@@ -27,7 +27,7 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// Listens at a port, or at any free one.
+    /// OpenSubscriptions at a port, or at any free one.
     ///
     /// # Errors
     /// If the port is in use.

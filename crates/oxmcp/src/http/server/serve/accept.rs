@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     activity::Timeouts,
     connection::{HttpService, Phases, Shared, serve_connection},
-    serving::{CLOSE_GRACE, CloseSignal, Serving},
+    serving::{CLOSE_GRACE, CloseSignal, ServerHandle},
 };
 use crate::{
     error::{Error, Result},
@@ -81,7 +81,7 @@ fn adopt(stream: std::net::TcpStream) -> io::Result<TcpStream> {
     TcpStream::from_std(stream)
 }
 
-/// Listens on the first of these addresses on which that is possible.
+/// OpenSubscriptions on the first of these addresses on which that is possible.
 ///
 /// # Errors
 /// If there is none. The error names the addresses: two programs on one machine often use the same port.
@@ -109,7 +109,7 @@ pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener>
     })
 }
 
-/// Serves the connections that `listener` accepts. Once the [`Serving`] is closed, it stops listening, so that clients and load
+/// Serves the connections that `listener` accepts. Once the [`ServerHandle`] is closed, it stops listening, so that clients and load
 /// balancers are refused at once, and take another node. `on_close` then shuts down the service while the open connections are served;
 /// its argument is cancelled once they have ended, or when [`Limits::drain`] is over.
 ///
@@ -119,17 +119,17 @@ pub(crate) fn serve<S, F>(
     service: S,
     limits: &Limits,
     on_close: impl FnOnce(CancellationToken) -> F + Send + 'static,
-) -> io::Result<Serving>
+) -> io::Result<ServerHandle>
 where
     S: HttpService,
     F: Future<Output = ()> + Send + 'static,
 {
-    let (serving, signal) = Serving::new(listener.local_addr()?);
+    let (serving, signal) = ServerHandle::new(listener.local_addr()?);
     spawn(run(listener, service, limits.clone(), signal, on_close));
     Ok(serving)
 }
 
-/// Accepts connections until the [`Serving`] is closed, and then ends them.
+/// Accepts connections until the [`ServerHandle`] is closed, and then ends them.
 pub(super) async fn run<L, S, F>(
     mut listener: L,
     service: S,

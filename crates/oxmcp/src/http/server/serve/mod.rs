@@ -1,4 +1,4 @@
-//! Serving of an address: the accept loop, a task for each of its connections, and the health checks.
+//! Serving an address: the accept loop, a task for each of its connections, and the health checks.
 //!
 //! | | |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `activity` | the deadlines of a connection, by the state that it is in |
 //! | `preface` | detection of the HTTP version of a client, by its first bytes |
 //! | `health` | [`HealthCheck`], liveness and readiness |
-//! | `serving` | [`Serving`], the public handle |
+//! | `serving` | [`ServerHandle`], the public handle |
 
 mod accept;
 mod activity;
@@ -23,4 +23,4 @@ pub(super) use activity::Activity;
 pub use health::HealthCheck;
 pub(super) use health::{HealthState, Readiness, Stores};
 pub(super) use serving::CLOSE_GRACE;
-pub use serving::Serving;
+pub use serving::ServerHandle;

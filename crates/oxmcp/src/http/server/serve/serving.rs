@@ -19,27 +19,27 @@ pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2)
 ///
 /// Await it to serve for as long as the process lives, or until another task calls [`close`](Self::close).
 #[must_use = "what is served ends when this is dropped: await it"]
-pub struct Serving {
+pub struct ServerHandle {
     address: SocketAddr,
     closing: CancellationToken,
     ended: CancellationToken,
     _close_on_drop: DropGuard,
 }
 
-/// The other side of a [`Serving`]. When it is dropped, serving has ended.
+/// The other side of a [`ServerHandle`]. When it is dropped, serving has ended.
 pub(super) struct CloseSignal {
     closing: CancellationToken,
     _ended_on_drop: DropGuard,
 }
 
 impl CloseSignal {
-    /// Waits until the [`Serving`] is closed or dropped. Cancel safe.
+    /// Waits until the [`ServerHandle`] is closed or dropped. Cancel safe.
     pub(super) async fn wait(&self) {
         self.closing.cancelled().await;
     }
 }
 
-impl Serving {
+impl ServerHandle {
     pub(super) fn new(address: SocketAddr) -> (Self, CloseSignal) {
         let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
         let signal = CloseSignal {
@@ -83,7 +83,7 @@ impl Serving {
     }
 }
 
-impl IntoFuture for Serving {
+impl IntoFuture for ServerHandle {
     type Output = ();
     type IntoFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -92,4 +92,4 @@ impl IntoFuture for Serving {
     }
 }
 
-opaque_debug!(Serving, |it| { address: it.address, ended: it.ended.is_cancelled() });
+opaque_debug!(ServerHandle, |it| { address: it.address, ended: it.ended.is_cancelled() });

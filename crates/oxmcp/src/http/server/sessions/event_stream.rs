@@ -9,11 +9,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
     channel::{Sender, finish, unread},
-    nodes::{Follower, Standing},
+    nodes::{Follower, GetStream},
     persistence::log,
     session::{Session, SessionGuard},
     stored_events::{Opening, Record, encode as encode_replayed},
-    stream_writer::{Place, StreamWriter, Written},
+    stream_writer::{StreamKey, StreamWriter, Written},
     streams::{Purpose, REPLAYED, Reader, Readers, stream_response},
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     },
     session::{
         connection::Connection,
-        driver::undriven::{Attached, Reply},
+        driver::stream_output::{Attached, Reply},
         task::{lazy, spawn, spawn_polled},
     },
     store::Replay,
@@ -75,7 +75,7 @@ pub(super) fn begin(
     Some(body)
 }
 
-/// Sends a stream that another node writes, or that has ended. `None` if it is a standing stream, and the session has one already.
+/// Sends a stream that another node writes, or that has ended. `None` if it is a GET stream, and the session has one already.
 pub(super) fn follow(
     session: &Arc<Session>,
     settings: Arc<Settings>,
@@ -106,8 +106,8 @@ struct EventStream {
     replay_after: Option<u64>,
     /// Stores the messages that are sent, if there is a store.
     writer: Option<StreamWriter>,
-    /// The state of a standing stream whose session other nodes have, too.
-    standing: Option<Box<Standing>>,
+    /// The state of a GET stream whose session other nodes have, too.
+    get_stream: Option<Box<GetStream>>,
     /// Whether the client accepts events without data.
     has_empty: bool,
     /// The record of the answered requests, which is stored before all other events.
@@ -164,12 +164,12 @@ impl EventStream {
             .streams
             .register(start.purpose, resumed.map(|(name, _)| &**name))?;
         let (reader, body) = stream_response(start.counted);
-        let is_standing = start.purpose == Purpose::Standing;
-        let forwarder = session.forwarder().filter(|_| is_standing);
+        let is_get_stream = start.purpose == Purpose::GetStream;
+        let forwarder = session.forwarder().filter(|_| is_get_stream);
         let has_empty = session.revision().is_some_and(|it| it.has_polling());
         let replay_after = start.resumed.map(|(_, seen)| seen);
         let writer = settings.events.as_ref().map(|store| {
-            let place = Place {
+            let place = StreamKey {
                 store: Arc::clone(store),
                 session: Arc::clone(session.id()),
                 stream: Arc::clone(&name),
@@ -177,7 +177,7 @@ impl EventStream {
             StreamWriter::new(place, has_empty, start.requests.is_some())
         });
         let stream = Self {
-            _hearing: is_standing.then(|| Attached::new(&connection)),
+            _hearing: is_get_stream.then(|| Attached::new(&connection)),
             session: session.enter(),
             name,
             purpose: start.purpose,
@@ -189,7 +189,7 @@ impl EventStream {
             sent: replay_after.unwrap_or_default(),
             replay_after,
             writer,
-            standing: forwarder.map(|it| Box::new(Standing::new(it))),
+            get_stream: forwarder.map(|it| Box::new(GetStream::new(it))),
             has_empty,
             opening: start.requests.as_ref().map(Opening::new),
             buffer: start.taken,
@@ -200,7 +200,7 @@ impl EventStream {
         Some((stream, body))
     }
 
-    /// Sends until all messages are sent, or until a standing stream has no reader any more.
+    /// Sends until all messages are sent, or until a GET stream has no reader any more.
     ///
     /// Futures that are rarely needed are boxed: most streams are silent, and there may be thousands.
     #[expect(
@@ -226,15 +226,15 @@ impl EventStream {
     async fn open(&mut self, mut first: Option<Box<Reply>>) -> Progress {
         let is_new = self.replay_after.is_none();
         let mut has_id = false;
-        if let Some(standing) = &mut self.standing {
-            self.buffer = standing.take_waiting().await;
+        if let Some(get_stream) = &mut self.get_stream {
+            self.buffer = get_stream.take_waiting().await;
             first = (!self.buffer.is_empty()).then(|| Box::new(Reply::More));
             has_id = self.take_over(self.replay_after).await && self.has_empty;
         } else if is_new {
             has_id = self.send_first_id(first.is_some()).await;
         }
         // The head of the response must not wait for the first message.
-        if is_new && !has_id && self.purpose == Purpose::Standing {
+        if is_new && !has_id && self.purpose == Purpose::GetStream {
             self.send_to_reader(COMMENT.into()).await;
         }
         self.replay().await;
@@ -260,11 +260,11 @@ impl EventStream {
             Input::NewReader(reader) => self.switch_to(reader),
             Input::Silence => {
                 self.keep_alive().await;
-                if self.standing.as_mut().is_some_and(|it| it.is_left()) {
+                if self.get_stream.as_mut().is_some_and(|it| it.is_delegated()) {
                     self.take_over(None).await;
                 }
             }
-            Input::ReaderGone if self.purpose == Purpose::Standing => {
+            Input::ReaderGone if self.purpose == Purpose::GetStream => {
                 if self.reader.as_ref().is_some_and(Sender::is_all_taken) && self.is_unmarked() {
                     self.mark().await;
                 }
@@ -327,7 +327,7 @@ impl EventStream {
         {
             writer.end().await;
         }
-        if self.purpose == Purpose::Standing {
+        if self.purpose == Purpose::GetStream {
             // Another node may continue the stream.
             self.send_to_reader(COME_BACK_LATER.into()).await;
         }
@@ -336,7 +336,7 @@ impl EventStream {
 
     /// Hands the stream over to another node that has taken it: the client gets the following events from that node.
     async fn give_way(&mut self) {
-        if self.purpose == Purpose::Standing {
+        if self.purpose == Purpose::GetStream {
             self.session.streams.remove(&self.name);
             self.is_registered = false;
             return self.end_reader();
@@ -357,7 +357,7 @@ impl EventStream {
             select! {
                 biased;
                 Some(reader) = self.readers.next() => self.switch_to(reader),
-                () = disconnected(Purpose::Standing, self.reader.as_ref()) => {
+                () = disconnected(Purpose::GetStream, self.reader.as_ref()) => {
                     if self.leave() {
                         return;
                     }
@@ -393,7 +393,7 @@ impl EventStream {
     async fn next(&mut self) -> Input {
         let is_unmarked = self.is_unmarked();
         let reader = self.reader.as_ref();
-        let (writer, standing) = (self.writer.as_ref(), self.standing.as_deref_mut());
+        let (writer, get_stream) = (self.writer.as_ref(), self.get_stream.as_deref_mut());
         select! {
             biased;
             Some(new) = self.readers.next() => Input::NewReader(new),
@@ -401,8 +401,8 @@ impl EventStream {
             reply = self.connection.outbox.reply(&mut self.buffer) => Input::Reply(reply),
             () = fenced(writer) => Input::Fenced,
             () = drained(reader), if is_unmarked => Input::AllTaken,
-            () = changed(standing, writer, self.sent) => Input::Changed,
-            () = self.session.leaving(), if self.purpose == Purpose::Standing => Input::Leaving,
+            () = changed(get_stream, writer, self.sent) => Input::Changed,
+            () = self.session.leaving(), if self.purpose == Purpose::GetStream => Input::Leaving,
             () = sleep(KEEP_ALIVE), if reader.is_some() => Input::Silence,
         }
     }
@@ -429,7 +429,7 @@ impl EventStream {
             self.send_to_reader(out).await;
             return true;
         };
-        let told = self.standing.as_mut().map(|it| &mut it.told);
+        let told = self.get_stream.as_mut().map(|it| &mut it.told);
         let written = writer.write(lines, ends, told).await;
         self.send_written(written).await
     }
@@ -438,14 +438,14 @@ impl EventStream {
         if written.is_fenced {
             return false;
         }
-        let Some(standing) = self.standing.as_mut().filter(|it| it.is_taken()) else {
+        let Some(get_stream) = self.get_stream.as_mut().filter(|it| it.is_taken()) else {
             self.sent = written.kept.map_or(self.sent, |(_, last)| last);
             self.send_to_reader(written.events).await;
             return true;
         };
         match written.kept {
             Some((first, last)) if written.is_contiguous && first == self.sent + 1 => {
-                standing.note_sent();
+                get_stream.note_sent();
                 self.sent = last;
                 self.send_to_reader(written.events).await;
             }
@@ -501,13 +501,13 @@ impl EventStream {
         }
     }
 
-    /// Takes the standing stream from the node that has it. The events after `seen` are replayed, or without `seen` those that no
+    /// Takes the GET stream from the node that has it. The events after `seen` are replayed, or without `seen` those that no
     /// client has taken. Returns false if the store does not answer: then this node sends only its own messages.
     async fn take_over(&mut self, seen: Option<u64>) -> bool {
-        let (Some(standing), Some(writer)) = (&mut self.standing, &mut self.writer) else {
+        let (Some(get_stream), Some(writer)) = (&mut self.get_stream, &mut self.writer) else {
             return false;
         };
-        let Some(position) = standing.take(writer, seen).await else {
+        let Some(position) = get_stream.take(writer, seen).await else {
             return false;
         };
         self.sent = position;
@@ -528,8 +528,8 @@ impl EventStream {
 
     /// Whether other nodes have not been told yet that the events up to here were sent.
     fn is_unmarked(&self) -> bool {
-        let standing = self.standing.as_ref();
-        standing.is_some_and(|it| it.is_unmarked(self.sent))
+        let get_stream = self.get_stream.as_ref();
+        get_stream.is_some_and(|it| it.is_unmarked(self.sent))
     }
 
     /// Tells other nodes that all events were taken. Returns false if one of them has taken the stream.
@@ -542,8 +542,8 @@ impl EventStream {
         } else {
             marked
         };
-        if let Some(standing) = &mut self.standing {
-            standing.note_marked(marked);
+        if let Some(get_stream) = &mut self.get_stream {
+            get_stream.note_marked(marked);
         }
         is_held
     }
@@ -555,8 +555,8 @@ impl EventStream {
         self.unread_silences = 0;
         self.sent = reader.seen;
         self.replay_after = Some(reader.seen);
-        if let Some(standing) = &mut self.standing {
-            standing.note_client();
+        if let Some(get_stream) = &mut self.get_stream {
+            get_stream.note_client();
         }
     }
 
@@ -592,8 +592,8 @@ impl EventStream {
         while let Some(mut seen) = self.replay_after
             && let Some(writer) = &self.writer
         {
-            if let Some(standing) = &mut self.standing {
-                standing.look_back(writer.place(), seen).await;
+            if let Some(get_stream) = &mut self.get_stream {
+                get_stream.look_back(writer.place(), seen).await;
             }
             let events = match writer.place().after(seen, REPLAYED).await {
                 Ok(Replay::Events { events, .. }) => events,
@@ -607,12 +607,12 @@ impl EventStream {
                 self.replay_after = None;
                 return;
             }
-            let told = self.standing.as_mut().map(|it| &mut it.told);
+            let told = self.get_stream.as_mut().map(|it| &mut it.told);
             let out = encode_replayed(&self.name, &mut seen, &events, self.has_empty, told);
             self.replay_after = Some(seen);
             self.sent = seen;
-            if let Some(standing) = &mut self.standing {
-                standing.note_sent();
+            if let Some(get_stream) = &mut self.get_stream {
+                get_stream.note_sent();
             }
             self.send_to_reader(out).await;
         }
@@ -679,12 +679,12 @@ async fn drained(reader: Option<&Sender<Bytes>>) {
     }
 }
 
-/// Waits until other nodes may have added events to a standing stream, or taken it.
-async fn changed(standing: Option<&mut Standing>, writer: Option<&StreamWriter>, sent: u64) {
-    match standing {
-        Some(standing) => {
+/// Waits until other nodes may have added events to a GET stream, or taken it.
+async fn changed(get_stream: Option<&mut GetStream>, writer: Option<&StreamWriter>, sent: u64) {
+    match get_stream {
+        Some(get_stream) => {
             let place = writer.map(StreamWriter::place);
-            standing.changed(place, sent).await;
+            get_stream.changed(place, sent).await;
         }
         None => pending().await,
     }
@@ -696,7 +696,7 @@ async fn overdue(session: &Session) {
     sleep(FLUSH).await;
 }
 
-/// Waits until the reader has disconnected. A standing stream without a reader counts as disconnected.
+/// Waits until the reader has disconnected. A GET stream without a reader counts as disconnected.
 #[expect(
     clippy::manual_async_fn,
     reason = "an async fn has its arguments in it twice"
@@ -705,7 +705,7 @@ fn disconnected(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<O
     async move {
         match (sink, purpose) {
             (Some(sink), _) => sink.abandoned().await,
-            (None, Purpose::Standing) => {}
+            (None, Purpose::GetStream) => {}
             (None, Purpose::Request) => pending().await,
         }
     }

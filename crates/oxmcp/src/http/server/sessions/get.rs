@@ -12,7 +12,7 @@ use super::{
     lifecycle,
     post::no_session,
     stored_events::encode,
-    stream_writer::Place,
+    stream_writer::StreamKey,
     streams::{Purpose, REPLAYED, purpose},
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     store::{EventId, Replay},
 };
 
-/// Opens the standing stream of a session, or resumes a stream.
+/// Opens the GET stream of a session, or resumes a stream.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -50,7 +50,7 @@ pub(in crate::http::server) async fn get(
     let connection = Arc::clone(session.connection());
     let store = &endpoint.settings.events;
     let mut start = StreamStart {
-        purpose: Purpose::Standing,
+        purpose: Purpose::GetStream,
         resumed: None,
         taken: Vec::new(),
         reply: None,
@@ -67,8 +67,8 @@ pub(in crate::http::server) async fn get(
         let Some(purpose) = purpose(seen.stream()) else {
             return Err(lost());
         };
-        let rest = Rest {
-            place: Place {
+        let rest = StoredReplay {
+            place: StreamKey {
                 store: Arc::clone(store),
                 session: Arc::clone(session.id()),
                 stream: seen.stream().into(),
@@ -82,7 +82,8 @@ pub(in crate::http::server) async fn get(
         if let Some(response) = streams.resume(&rest.place.stream, rest.seen, counted) {
             return Ok(response);
         }
-        if !session.is_shared() && (purpose == Purpose::Request || session.streams.has_standing()) {
+        if !session.is_shared() && (purpose == Purpose::Request || session.streams.has_get_stream())
+        {
             return Ok(rest.respond(events));
         }
         start.purpose = purpose;
@@ -152,13 +153,13 @@ fn unknown() -> Refused {
 }
 
 /// The rest of a stream that has ended, or is not sent on this node.
-struct Rest {
-    place: Place,
+struct StoredReplay {
+    place: StreamKey,
     /// The index of the last event that the client has seen.
     seen: u64,
 }
 
-impl Rest {
+impl StoredReplay {
     /// The next events. `None` if not all of them are stored.
     ///
     /// # Errors

@@ -131,7 +131,7 @@ impl Persistence {
         if self.is_over() {
             return;
         }
-        // News that arrive from here on cause another check.
+        // SessionMessage that arrive from here on cause another check.
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         let found = match self.store.touch(id, lasts).await {
             Ok(Some(version)) if version == self.version.load(Ordering::Acquire) => return,

@@ -29,7 +29,7 @@ use crate::{
     },
     session::{
         connection::Connection,
-        driver::undriven::{Last, Reply},
+        driver::stream_output::{Last, Reply},
         task::{spawn, within},
     },
 };

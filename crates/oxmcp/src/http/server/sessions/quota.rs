@@ -119,7 +119,7 @@ impl fmt::Debug for QuotaPermit {
 }
 
 /// An evictable session.
-pub(super) trait Evict: Send + Sync {
+pub(super) trait Evictable: Send + Sync {
     /// Ends the session in favour of another, which gets its permit at once. Returns false if the session was used meanwhile.
     fn evict(&self) -> bool;
 }
@@ -143,7 +143,7 @@ struct Candidate<S> {
 }
 
 /// The place of a session in the queue, until this is dropped.
-pub(super) struct Evictable<S> {
+pub(super) struct EvictionEntry<S> {
     queue: Arc<EvictionQueue<S>>,
     number: u64,
 }
@@ -157,13 +157,13 @@ impl<S> Default for EvictionQueue<S> {
     }
 }
 
-impl<S: Evict> EvictionQueue<S> {
+impl<S: Evictable> EvictionQueue<S> {
     /// Adds a session that was just opened.
     pub(super) fn add(
         self: &Arc<Self>,
         principal: Option<Arc<str>>,
         session: Weak<S>,
-    ) -> Evictable<S> {
+    ) -> EvictionEntry<S> {
         let mut queue = self.0.lock();
         queue.last += 1;
         let number = queue.last;
@@ -171,7 +171,7 @@ impl<S: Evict> EvictionQueue<S> {
             .sessions
             .insert(number, Candidate { principal, session });
         drop(queue);
-        Evictable {
+        EvictionEntry {
             queue: Arc::clone(self),
             number,
         }
@@ -195,7 +195,7 @@ impl<S: Evict> EvictionQueue<S> {
     }
 }
 
-impl<S> Drop for Evictable<S> {
+impl<S> Drop for EvictionEntry<S> {
     fn drop(&mut self) {
         let session = self.queue.0.lock().sessions.remove(&self.number);
         // The memory of the entry is freed without holding the lock.

@@ -147,7 +147,7 @@ impl Sessions {
         self.by_id.read().values().for_each(visit);
     }
 
-    /// Waits until nothing is in flight in any session. The standing streams of each end once nothing is in flight in it. Cancel
+    /// Waits until nothing is in flight in any session. The GET streams of each end once nothing is in flight in it. Cancel
     /// safe.
     pub(in crate::http::server) async fn settle(&self) {
         loop {

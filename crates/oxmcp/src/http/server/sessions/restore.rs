@@ -29,7 +29,7 @@ use crate::{
     },
     session::{
         connection::{Caller, Connection},
-        driver::undriven::Reply,
+        driver::stream_output::Reply,
         sealing::random,
         task::spawn,
     },

@@ -14,7 +14,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::{
     nodes::{Forwarder, Undelivered},
     persistence::{Persistence, SessionSettings},
-    quota::{Evict, Evictable, QuotaPermit},
+    quota::{Evictable, EvictionEntry, QuotaPermit},
     streams::Streams,
 };
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The maximum number of bytes that wait for the client of a session without a standing stream: few clients ever open one.
+/// The maximum number of bytes that wait for the client of a session without a GET stream: few clients ever open one.
 const MAX_UNSENT: usize = 64 << 10;
 
 /// A session that `initialize` has opened. No driver reads and writes its connection: each request has a branch of the connection,
@@ -61,7 +61,7 @@ struct Activity {
     /// The time at which that number became 0, or else at which the session was opened.
     idle_since: Instant,
     /// Set until the first message after `initialize`.
-    evictable: Option<Evictable<Session>>,
+    evictable: Option<EvictionEntry<Session>>,
     /// `None` once the permit was given to another session.
     permit: Option<QuotaPermit>,
     /// The charge for the stored data about the client.
@@ -217,7 +217,7 @@ impl Session {
     }
 
     /// Makes the session evictable until it is first used.
-    pub(super) fn set_evictable(&self, evictable: Evictable<Self>) {
+    pub(super) fn set_evictable(&self, evictable: EvictionEntry<Self>) {
         self.activity.lock().evictable = Some(evictable);
     }
 
@@ -250,7 +250,7 @@ impl Session {
     }
 }
 
-impl Evict for Session {
+impl Evictable for Session {
     fn evict(&self) -> bool {
         let mut activity = self.activity.lock();
         let evictable = activity.evictable.take();

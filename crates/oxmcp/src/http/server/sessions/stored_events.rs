@@ -132,7 +132,7 @@ pub(super) fn encode(
 /// The number of change notifications that a stream remembers: as many events as a store keeps of it by default.
 const MAX_TOLD: usize = 4096;
 
-/// The changes that a standing stream has announced: each node that has the session adds a notification of a change, and only the
+/// The changes that a GET stream has announced: each node that has the session adds a notification of a change, and only the
 /// first is sent.
 #[derive(Default)]
 pub(super) struct ToldChanges {

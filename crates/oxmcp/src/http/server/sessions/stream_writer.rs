@@ -34,7 +34,7 @@ pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// The location of a stream's events.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct StreamKey {
     pub(super) store: Arc<dyn AnyEventStore>,
     pub(super) session: Arc<str>,
     pub(super) stream: Arc<str>,
@@ -42,7 +42,7 @@ pub(super) struct Place {
 
 /// The writer of a session's stream to a store.
 pub(super) struct StreamWriter {
-    place: Place,
+    place: StreamKey,
     /// Whether events without data are sent.
     has_empty: bool,
     /// The lease under which the writer writes, if other nodes have the session, too.
@@ -71,7 +71,7 @@ pub(super) struct Written {
     pub(super) is_fenced: bool,
 }
 
-impl Place {
+impl StreamKey {
     pub(super) async fn append(&self, write: StreamWrite) -> Result<Option<Vec<u64>>> {
         let Self {
             store,
@@ -149,7 +149,7 @@ impl Place {
 impl StreamWriter {
     /// Creates a writer of a stream. If it is `leased`, the stream must be new, so that no other node can know it yet: it is
     /// written under a lease, which is renewed from the first event on.
-    pub(super) fn new(place: Place, has_empty: bool, leased: bool) -> Self {
+    pub(super) fn new(place: StreamKey, has_empty: bool, leased: bool) -> Self {
         Self {
             place,
             has_empty,
@@ -162,7 +162,7 @@ impl StreamWriter {
         }
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &StreamKey {
         &self.place
     }
 
@@ -347,7 +347,7 @@ struct Renewing {
 }
 
 impl Renewing {
-    fn begin(place: &Place, lease: Lease) -> Self {
+    fn begin(place: &StreamKey, lease: Lease) -> Self {
         let (last, lost) = (Arc::<AtomicU64>::default(), Arc::<Latch>::default());
         let renewing = renew(place.clone(), lease, Arc::clone(&last), Arc::clone(&lost));
         Self {
@@ -359,7 +359,7 @@ impl Renewing {
 }
 
 /// Renews a lease while nothing is written, and sets `lost` once another node has taken the next lease.
-async fn renew(place: Place, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch>) {
+async fn renew(place: StreamKey, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch>) {
     let mut renewed = 0;
     loop {
         sleep(RENEWAL).await;
@@ -389,8 +389,8 @@ mod tests {
     use super::*;
     use crate::store::{EventStore, MemoryEventStore, any_event_store};
 
-    fn place(store: Arc<dyn AnyEventStore>) -> Place {
-        Place {
+    fn place(store: Arc<dyn AnyEventStore>) -> StreamKey {
+        StreamKey {
             store,
             session: "s".into(),
             stream: "r1".into(),
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(begin.elapsed(), PAUSE);
     }
 
-    async fn claimed(place: &Place) -> Lease {
+    async fn claimed(place: &StreamKey) -> Lease {
         let epoch = place.claim(Claim::Take, LEASE).await.unwrap().unwrap();
         Lease::new(epoch, LEASE)
     }

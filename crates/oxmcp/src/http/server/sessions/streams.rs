@@ -28,8 +28,8 @@ const READ_AHEAD: usize = 4;
 pub(super) const REPLAYED: usize = 64;
 /// The first letter in the names of request streams.
 const REQUEST: char = 'r';
-/// The name of the standing stream. A session has only one: a client that opens it again continues it.
-pub(super) const STANDING_STREAM: &str = "s0";
+/// The name of the GET stream. A session has only one: a client that opens it again continues it.
+pub(super) const GET_STREAM: &str = "s0";
 
 /// The live streams of a session.
 #[derive(Default)]
@@ -58,7 +58,7 @@ pub(super) enum Purpose {
     /// The messages that belong to one request: the stream ends with the response, whether it has a reader or not.
     Request,
     /// The messages that belong to no request: the stream lasts for as long as it has a reader.
-    Standing,
+    GetStream,
 }
 
 impl Streams {
@@ -80,19 +80,19 @@ impl Streams {
         sender.put(Reader { sink, seen }).then_some(body)
     }
 
-    /// Whether the standing stream is live.
-    pub(super) fn has_standing(&self) -> bool {
-        self.0.lock().has_standing()
+    /// Whether the GET stream is live.
+    pub(super) fn has_get_stream(&self) -> bool {
+        self.0.lock().has_get_stream()
     }
 
-    /// Registers a stream: a new one, or the `resumed` one with this name. `None` if it would be a second standing stream.
+    /// Registers a stream: a new one, or the `resumed` one with this name. `None` if it would be a second GET stream.
     pub(super) fn register(
         &self,
         purpose: Purpose,
         resumed: Option<&str>,
     ) -> Option<(Arc<str>, Readers)> {
         let mut live = self.0.lock();
-        if purpose == Purpose::Standing && live.has_standing() {
+        if purpose == Purpose::GetStream && live.has_get_stream() {
             return None;
         }
         let name = match resumed {
@@ -122,13 +122,13 @@ impl Streams {
 }
 
 impl Live {
-    fn has_standing(&self) -> bool {
-        self.by_name.contains_key(STANDING_STREAM)
+    fn has_get_stream(&self) -> bool {
+        self.by_name.contains_key(GET_STREAM)
     }
 
     fn new_name(&mut self, purpose: Purpose) -> Arc<str> {
-        if purpose == Purpose::Standing {
-            return STANDING_STREAM.into();
+        if purpose == Purpose::GetStream {
+            return GET_STREAM.into();
         }
         let number = self.next;
         self.next = number.wrapping_add(1);
@@ -141,8 +141,8 @@ pub(super) type Readers = Receiver<Reader>;
 
 /// The purpose of the stream with this name. `None` if no stream of a client can have that name.
 pub(super) fn purpose(name: &str) -> Option<Purpose> {
-    if name == STANDING_STREAM {
-        return Some(Purpose::Standing);
+    if name == GET_STREAM {
+        return Some(Purpose::GetStream);
     }
     name.starts_with(REQUEST).then_some(Purpose::Request)
 }
@@ -196,14 +196,14 @@ mod tests {
     #[test]
     fn a_reader_that_comes_before_a_stream_is_taken_out_is_not_lost() {
         let streams = Streams::default();
-        let (name, readers) = streams.register(Purpose::Standing, None).unwrap();
+        let (name, readers) = streams.register(Purpose::GetStream, None).unwrap();
         let resume = |seen| streams.resume(&name, seen, &mut None).is_some();
-        assert!(resume(3) && streams.has_standing());
+        assert!(resume(3) && streams.has_get_stream());
         assert_eq!(streams.leave(&name, &readers).map(|it| it.seen), Some(3));
-        assert!(streams.has_standing(), "it goes on for the new reader");
+        assert!(streams.has_get_stream(), "it goes on for the new reader");
         assert!(streams.leave(&name, &readers).is_none());
-        assert!(!resume(4) && !streams.has_standing());
-        let again = streams.register(Purpose::Standing, Some(&name));
+        assert!(!resume(4) && !streams.has_get_stream());
+        let again = streams.register(Purpose::GetStream, Some(&name));
         assert!(again.is_some() && resume(5));
     }
 }

@@ -32,9 +32,9 @@ use crate::{
     error::{Error, Result},
     http::server::{
         caller::caller,
-        finish::Finish,
         response::{self, Refused, ResponseBody},
-        serve::{CLOSE_GRACE, Serving, listen, serve},
+        response_finisher::ResponseFinisher,
+        serve::{CLOSE_GRACE, ServerHandle, listen, serve},
         sessions::new_id,
         validation::{self, Policy},
     },
@@ -244,7 +244,7 @@ impl LegacySse {
     ///
     /// # Cancel safety
     /// If the future is dropped, nothing is left behind.
-    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<Serving> {
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<ServerHandle> {
         self.settings.policy.check()?;
         #[cfg(feature = "auth")]
         self.check_protection()?;
@@ -373,7 +373,7 @@ impl LegacySse {
         {
             let features = session.server().features().clone();
             let connection = session.connection();
-            let serving = validation::Serving {
+            let serving = validation::ScopeCheck {
                 protection: self.settings.protection.as_ref(),
                 features: &features,
                 caller: principal,
@@ -490,10 +490,11 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
         let settings = &self.settings;
-        let finish = match Finish::of(&parts, &settings.policy, &settings.limits, &self.budget) {
-            Ok(finish) => finish,
-            Err(preflight) => return Box::pin(ready(Ok(*preflight))),
-        };
+        let finish =
+            match ResponseFinisher::of(&parts, &settings.policy, &settings.limits, &self.budget) {
+                Ok(finish) => finish,
+                Err(preflight) => return Box::pin(ready(Ok(*preflight))),
+            };
         let service = self.clone();
         Box::pin(async move {
             let sessions = Arc::clone(&service.sessions);

@@ -38,4 +38,4 @@ pub(super) use run::{
     check_access, check_batch, check_head, check_message, check_session, check_target,
 };
 #[cfg(feature = "auth")]
-pub(super) use token::{Serving, admit};
+pub(super) use token::{ScopeCheck, admit};

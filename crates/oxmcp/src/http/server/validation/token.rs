@@ -53,7 +53,7 @@ pub(in crate::http::server) async fn admit(
 }
 
 /// A message that is about to be served, with the data that decides which items its caller may see.
-pub(in crate::http::server) struct Serving<'a> {
+pub(in crate::http::server) struct ScopeCheck<'a> {
     pub(in crate::http::server) protection: Option<&'a Protection>,
     pub(in crate::http::server) features: &'a Features,
     /// The caller that handlers see.
@@ -65,7 +65,7 @@ pub(in crate::http::server) struct Serving<'a> {
     pub(in crate::http::server) parts: &'a Parts,
 }
 
-impl Serving<'_> {
+impl ScopeCheck<'_> {
     /// Checks that the token of a request has the scopes that its message needs.
     ///
     /// # Errors

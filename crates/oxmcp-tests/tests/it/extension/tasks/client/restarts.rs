@@ -25,9 +25,9 @@ struct Node {
 
 /// The connector to the process that serves at the time, if there is one.
 #[derive(Clone, Default)]
-struct Way(Arc<Mutex<Option<Node>>>);
+struct SwitchableConnector(Arc<Mutex<Option<Node>>>);
 
-impl Way {
+impl SwitchableConnector {
     fn lead_to(&self, server: Option<&Server>) {
         let node = server.map(|server| Node {
             service: StreamableHttp::from(server.clone()),
@@ -39,7 +39,7 @@ impl Way {
     }
 }
 
-impl HttpClient for Way {
+impl HttpClient for SwitchableConnector {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>> {
         let node = self.0.lock().unwrap().clone();
         let Some(Node { service, end }) = node else {
@@ -78,7 +78,7 @@ async fn a_task_is_waited_for_while_its_server_restarts() {
             .extension(Tasks::new(Arc::clone(&store)).extension())
             .tool(order.task(TaskPolicy::Required))
     };
-    let way = Way::default();
+    let way = SwitchableConnector::default();
     way.lead_to(Some(&server()));
     let endpoint = Endpoint::new("http://localhost/mcp").http_client(way.clone());
     let session = client().connect(endpoint).await.unwrap();

@@ -30,7 +30,7 @@ use crate::{
         response::ResponseBody,
         serve::{
             accept::{Listener, run},
-            serving::Serving,
+            serving::ServerHandle,
         },
     },
     limits::Limits,
@@ -176,7 +176,7 @@ impl Service<Request<Incoming>> for Paths {
 
 /// The address under test, with its connections and its service.
 pub(super) struct Tested {
-    pub(super) serving: Arc<Serving>,
+    pub(super) serving: Arc<ServerHandle>,
     pub(super) paths: Paths,
     pub(super) accepted: mpsc::Sender<Accepted>,
     pub(super) asked: Arc<AtomicUsize>,
@@ -196,7 +196,7 @@ pub(super) fn tested_until(
         asked: Arc::clone(&asked),
         ..Script::new(accepted)
     };
-    let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let (serving, signal) = ServerHandle::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     let paths = Paths::default();
     let on_close = |_| on_close;
     tokio::spawn(run(script, paths.clone(), limits, signal, on_close));

@@ -32,7 +32,7 @@ use super::script::{Recorded, Script};
 use crate::{
     http::{
         ResponseBody, StreamableHttp,
-        server::serve::{Serving, accept::run},
+        server::serve::{ServerHandle, accept::run},
     },
     limits::Limits,
     server::{Server, Tool},
@@ -58,7 +58,7 @@ struct Tested {
     endpoint: StreamableHttp,
     running: Arc<AtomicUsize>,
     accepted: mpsc::Sender<std::io::Result<Recorded>>,
-    _serving: Serving,
+    _serving: ServerHandle,
 }
 
 fn tested(max_http_bytes: usize) -> Tested {
@@ -96,7 +96,7 @@ fn tested(max_http_bytes: usize) -> Tested {
     let endpoint = StreamableHttp::from(server).limits(limits.clone());
     let (accepted, script) = mpsc::channel(16);
     let script = Script::new(script);
-    let (serving, signal) = Serving::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let (serving, signal) = ServerHandle::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
     tokio::spawn(run(script, endpoint.clone(), limits, signal, |_| async {}));
     Tested {
         endpoint,

@@ -16,7 +16,7 @@ use tokio::{
 use super::super::{
     persistence::log,
     stored_events::{LEASE, Record, encode},
-    stream_writer::{Place, RETRY},
+    stream_writer::{RETRY, StreamKey},
     streams::REPLAYED,
 };
 use crate::{
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Reads a request stream that another node writes.
 pub(in super::super) struct Follower {
-    place: Place,
+    place: StreamKey,
     /// Whether events without data are sent.
     has_empty: bool,
     /// The index of the last event that the client has seen.
@@ -47,7 +47,7 @@ pub(in super::super) struct Follower {
 }
 
 impl Follower {
-    pub(in super::super) fn new(place: Place, has_empty: bool, seen: u64) -> Self {
+    pub(in super::super) fn new(place: StreamKey, has_empty: bool, seen: u64) -> Self {
         Self {
             place,
             has_empty,
@@ -82,24 +82,24 @@ impl Follower {
                         return Some(encode(stream, seen, &events, has_empty, None));
                     }
                     if !ended {
-                        self.go_on().await?;
+                        self.wait_for_events().await?;
                     }
                 }
                 Ok(Replay::Lost) => return None,
-                Err(error) => self.bear(error).await?,
+                Err(error) => self.tolerate_store_error(error).await?,
             }
         }
         None
     }
 
     /// Waits for more events, or ends the stream if its writer is gone.
-    async fn go_on(&mut self) -> Option<()> {
+    async fn wait_for_events(&mut self) -> Option<()> {
         if let Some(epoch) = self.epoch {
             // Events that the writer stored before the lease was taken are sent by now.
             match self.end_lost(epoch).await {
                 Ok(true) => {}
                 Ok(false) => self.epoch = None,
-                Err(error) => self.bear(error).await?,
+                Err(error) => self.tolerate_store_error(error).await?,
             }
             return Some(());
         }
@@ -114,13 +114,13 @@ impl Follower {
         self.look = Instant::now() + LOOK;
         match self.place.claim(Claim::IfFree, LEASE).await {
             Ok(epoch) => self.epoch = epoch,
-            Err(error) => self.bear(error).await?,
+            Err(error) => self.tolerate_store_error(error).await?,
         }
         Some(())
     }
 
     /// Tolerates failures of the store for a while. `None` once they have lasted too long.
-    async fn bear(&mut self, error: Error) -> Option<()> {
+    async fn tolerate_store_error(&mut self, error: Error) -> Option<()> {
         log(Err(error));
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         if since.elapsed() >= PATIENCE {

@@ -13,11 +13,11 @@ use tokio::{
     time::sleep,
 };
 
-use super::super::stream_writer::Place;
+use super::super::stream_writer::StreamKey;
 use crate::{
     error::{Error, Result},
     http::server::event_encoding::messages,
-    session::{connection::Connection, driver::undriven::Reply, task::spawn_on},
+    session::{connection::Connection, driver::stream_output::Reply, task::spawn_on},
     store::{EventBatch, StreamWrite},
 };
 
@@ -28,8 +28,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// task while there are no messages: there may be thousands of sessions.
 pub(in super::super) struct Forwarder {
     connection: Weak<Connection>,
-    /// The location of the standing stream.
-    place: Place,
+    /// The location of the GET stream.
+    place: StreamKey,
     /// Messages that were taken and are not stored yet. The lock is held by the task that takes from the outbox.
     waiting: Arc<Mutex<Vec<u8>>>,
     runtime: Handle,
@@ -42,7 +42,7 @@ impl Wake for Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn new(connection: &Arc<Connection>, place: Place) -> Arc<Self> {
+    pub(super) fn new(connection: &Arc<Connection>, place: StreamKey) -> Arc<Self> {
         Arc::new(Self {
             connection: Arc::downgrade(connection),
             place,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `news` | the messages between nodes about sessions, and their processing |
 //! | `follower` | a stream that another node writes, and its end if that node is gone |
-//! | `standing` | the stream that a client opens with GET: the node that sends it, and the events that were sent |
+//! | `get_stream` | the stream that a client opens with GET: the node that sends it, and the events that were sent |
 //! | `forward` | forwarding of messages that belong to no request into that stream, if its client listens on another node |
 //! | `questions` | answers to this node's requests to clients, if another node receives them |
 //! | `relay` | messages of clients that another node waits for |
@@ -12,14 +12,14 @@
 
 mod follower;
 mod forward;
-mod news;
+mod get_stream;
 mod questions;
 mod relay;
-mod standing;
+mod session_bus;
 mod undelivered;
 
 pub(super) use follower::Follower;
 pub(super) use forward::Forwarder;
+pub(super) use get_stream::GetStream;
 pub(in crate::http::server) use relay::{relay, relay_batch};
-pub(super) use standing::Standing;
 pub(in crate::http::server) use undelivered::Undelivered;

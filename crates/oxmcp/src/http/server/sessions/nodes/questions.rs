@@ -10,7 +10,7 @@ use super::super::{
     persistence::log,
     session::Session,
     stored_events::LEASE,
-    stream_writer::{Place, RETRY},
+    stream_writer::{RETRY, StreamKey},
 };
 use crate::{
     session::{
@@ -22,8 +22,8 @@ use crate::{
 };
 
 /// The location of the stream in which the answer to a question is left.
-pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> Place {
-    Place {
+pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> StreamKey {
+    StreamKey {
         store: Arc::clone(store),
         session: Arc::clone(session),
         stream: format!("a{id}").into(),
@@ -43,13 +43,13 @@ pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventS
 
 /// A question whose answer is looked for until this is dropped.
 struct Question {
-    place: Place,
+    place: StreamKey,
     runtime: Handle,
     _looking: AbortOnDropHandle<()>,
 }
 
 impl Question {
-    async fn begin(session: Weak<Session>, place: Place) -> Self {
+    async fn begin(session: Weak<Session>, place: StreamKey) -> Self {
         let is_open = open(&place).await;
         Self {
             runtime: Handle::current(),
@@ -61,7 +61,7 @@ impl Question {
 
 /// Creates the stream in which other nodes leave an answer: they do so only if it exists. No node writes it under this lease. Returns
 /// false if the store has failed.
-async fn open(place: &Place) -> bool {
+async fn open(place: &StreamKey) -> bool {
     let begun = place.claim(Claim::IfFree, LEASE).await;
     let is_open = begun.is_ok();
     log(begun.map(drop));
@@ -81,7 +81,7 @@ impl Drop for Question {
     }
 }
 
-async fn look(session: Weak<Session>, place: Place, mut is_open: bool) {
+async fn look(session: Weak<Session>, place: StreamKey, mut is_open: bool) {
     let mut was_told = false;
     loop {
         if !is_open {

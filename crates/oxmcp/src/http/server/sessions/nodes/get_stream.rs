@@ -1,4 +1,4 @@
-//! Standing stream of a session that several nodes have: it is sent by the node on which the client last opened it, and the store
+//! GET stream of a session that several nodes have: it is sent by the node on which the client last opened it, and the store
 //! records how much of it was sent.
 
 use std::{future::pending, sync::Arc, time::Duration};
@@ -10,7 +10,7 @@ use super::{
     super::{
         persistence::log,
         stored_events::{Record, ToldChanges},
-        stream_writer::{Place, StreamWriter},
+        stream_writer::{StreamKey, StreamWriter},
         streams::REPLAYED,
     },
     forward::Forwarder,
@@ -24,8 +24,8 @@ use crate::{
 /// The duration of this node's lease on the stream, unless another node takes it: no node waits for the lease to expire.
 const HELD: Duration = Duration::from_secs(60 * 60);
 
-/// The state of the standing stream on the node that sends it.
-pub(in super::super) struct Standing {
+/// The state of the GET stream on the node that sends it.
+pub(in super::super) struct GetStream {
     forwarder: Arc<Forwarder>,
     /// Messages that belong to no request and wait on this node. `None` until this stream takes them.
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
@@ -42,7 +42,7 @@ pub(in super::super) struct Standing {
     is_new: bool,
 }
 
-impl Standing {
+impl GetStream {
     pub(in super::super) fn new(forwarder: &Arc<Forwarder>) -> Self {
         Self {
             forwarder: Arc::clone(forwarder),
@@ -69,7 +69,7 @@ impl Standing {
     }
 
     /// Handles a silence of the stream. Returns whether the stream must still be taken.
-    pub(in super::super) fn is_left(&mut self) -> bool {
+    pub(in super::super) fn is_delegated(&mut self) -> bool {
         // By now all nodes have announced the changes that they know.
         self.told.clear();
         !self.is_taken
@@ -107,7 +107,7 @@ impl Standing {
     }
 
     /// Finds out which changes a client that has just come was told about, in the events up to this one.
-    pub(in super::super) async fn look_back(&mut self, place: &Place, seen: u64) {
+    pub(in super::super) async fn look_back(&mut self, place: &StreamKey, seen: u64) {
         if !std::mem::take(&mut self.is_new) {
             return;
         }
@@ -115,7 +115,7 @@ impl Standing {
     }
 
     /// Waits until other nodes may have added events after this one, or taken the stream. Cancel safe.
-    pub(in super::super) async fn changed(&mut self, place: Option<&Place>, sent: u64) {
+    pub(in super::super) async fn changed(&mut self, place: Option<&StreamKey>, sent: u64) {
         let Some(place) = place.filter(|_| self.is_taken) else {
             return pending().await;
         };
@@ -146,8 +146,8 @@ impl Standing {
 struct Watching(Option<AbortOnDropHandle<()>>);
 
 impl Watching {
-    /// Waits as [`Place::changed`] does, and continues the same wait if this future was dropped. Cancel safe.
-    async fn changed(&mut self, place: &Place, sent: u64, was_told: bool) {
+    /// Waits as [`StreamKey::changed`] does, and continues the same wait if this future was dropped. Cancel safe.
+    async fn changed(&mut self, place: &StreamKey, sent: u64, was_told: bool) {
         let watching = self.0.get_or_insert_with(|| {
             let place = place.clone();
             AbortOnDropHandle::new(spawn(async move { place.changed(sent, was_told).await }))
@@ -158,7 +158,7 @@ impl Watching {
     }
 }
 
-impl Drop for Standing {
+impl Drop for GetStream {
     fn drop(&mut self) {
         // Messages from here on are for the node that sends the stream next.
         self.waiting = None;
@@ -167,7 +167,7 @@ impl Drop for Standing {
 }
 
 /// Records the changes that the last events up to this one announce.
-async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
+async fn look_back(told: &mut ToldChanges, place: &StreamKey, seen: u64) {
     let mut count = if seen > 0 { REPLAYED } else { 0 };
     while count > 0 {
         let before = seen.saturating_sub(count as u64);
@@ -186,7 +186,7 @@ async fn look_back(told: &mut ToldChanges, place: &Place, seen: u64) {
 }
 
 /// The last event before this one that was sent according to a record, or else the event before all that are stored.
-async fn last_sent(place: &Place, opened: u64) -> Result<u64> {
+async fn last_sent(place: &StreamKey, opened: u64) -> Result<u64> {
     let sent = place.find_back(opened.saturating_sub(1), |record| match record {
         Record::Sent(index) => Some(index),
         _ => None,
@@ -205,8 +205,8 @@ mod tests {
     use super::*;
     use crate::store::{EventBatch, EventStore, MemoryEventStore, StreamWrite, any_event_store};
 
-    fn place(store: MemoryEventStore) -> Place {
-        Place {
+    fn place(store: MemoryEventStore) -> StreamKey {
+        StreamKey {
             store: any_event_store(store),
             session: "a".into(),
             stream: "s0".into(),
@@ -323,7 +323,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wait_that_is_not_polled_holds_up_nobody() {
         let turns = Arc::new(Semaphore::new(1));
-        let place = Place {
+        let place = StreamKey {
             store: any_event_store(Queued {
                 store: MemoryEventStore::new(),
                 turns: Arc::clone(&turns),

@@ -28,10 +28,10 @@ use crate::{
 /// The subscriptions that are open on one connection, or, if each has a connection of its own, those on all these connections.
 /// Each is served by a task of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Listens(Mutex<Vec<Arc<Listen>>>);
+pub(crate) struct OpenSubscriptions(Mutex<Vec<Arc<OpenSubscription>>>);
 
 #[derive(Debug)]
-pub(super) struct Listen {
+pub(super) struct OpenSubscription {
     /// The context of the subscription's request.
     cx: RequestContext,
     topics: Topics,
@@ -78,13 +78,13 @@ impl Event {
     }
 }
 
-impl Listens {
+impl OpenSubscriptions {
     /// Notifies the subscriptions to these changes: immediately if that is possible, and all callers see what has changed, else
     /// from their tasks.
     pub(super) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
         // With thousands of subscriptions the loop takes a while; the lock is free meanwhile.
-        let listens = self.0.lock().clone();
-        for listen in listens {
+        let open_subscriptions = self.0.lock().clone();
+        for listen in open_subscriptions {
             consume_budget().await;
             let messages = changes.of(&listen.topics);
             if messages.is_empty() || is_visible && listen.send(&messages) {
@@ -102,9 +102,9 @@ impl Listens {
     /// have subscribed to.
     #[cfg(feature = "http-server")]
     pub(super) async fn add_all(&self) -> Vec<Published> {
-        let listens = self.0.lock().clone();
+        let open_subscriptions = self.0.lock().clone();
         let mut published = Vec::new();
-        for listen in listens {
+        for listen in open_subscriptions {
             consume_budget().await;
             for (key, asked) in &listen.topics.lists.other {
                 let values = asked
@@ -124,16 +124,16 @@ impl Listens {
     /// Whether any client has subscribed to `value` under the `key` of an extension.
     #[cfg(feature = "http-server")]
     pub(super) fn listen_to(&self, key: &str, value: &Value) -> bool {
-        let listens = self.0.lock();
-        listens
+        let open_subscriptions = self.0.lock();
+        open_subscriptions
             .iter()
             .any(|listen| listen.topics.lists.has_other(key, value))
     }
 
     /// Whether a subscription watches a resource.
     pub(crate) fn watch(&self, uri: &str) -> bool {
-        let listens = self.0.lock();
-        listens
+        let open_subscriptions = self.0.lock();
+        open_subscriptions
             .iter()
             .any(|listen| listen.topics.uris.contains(uri))
     }
@@ -174,21 +174,21 @@ impl Listens {
         topics: Topics,
         limit: usize,
     ) -> Result<Registration<'a>> {
-        let mut listens = self.0.lock();
-        if listens.len() >= limit {
+        let mut open_subscriptions = self.0.lock();
+        if open_subscriptions.len() >= limit {
             return Err(Error::internal(format!(
                 "too many subscriptions: the limit is {limit}; cancel one that is open, or ask for more in one of them"
             )));
         }
-        let listen = Arc::new(Listen {
+        let listen = Arc::new(OpenSubscription {
             cx: cx.clone(),
             topics,
             state: Mutex::default(),
             is_due: Notify::new(),
         });
-        listens.push(Arc::clone(&listen));
+        open_subscriptions.push(Arc::clone(&listen));
         Ok(Registration {
-            listens: Arc::clone(self),
+            open_subscriptions: Arc::clone(self),
             listen,
             _idle: cx.parts().connection.in_flight().wait_idly(),
         })
@@ -199,7 +199,7 @@ impl Listens {
     }
 }
 
-impl Listen {
+impl OpenSubscription {
     /// Records that the subscription was acknowledged: from here on the client can be notified immediately.
     pub(super) fn note_acknowledged(&self) {
         self.state.lock().is_open = true;
@@ -222,15 +222,15 @@ impl Listen {
 
 /// An open subscription; it ends when this is dropped.
 pub(super) struct Registration<'a> {
-    listens: Arc<Listens>,
-    pub(super) listen: Arc<Listen>,
+    open_subscriptions: Arc<OpenSubscriptions>,
+    pub(super) listen: Arc<OpenSubscription>,
     _idle: IdleWait<'a, ContextParts>,
 }
 
 impl Drop for Registration<'_> {
     fn drop(&mut self) {
         self.listen.state.lock().is_open = false;
-        self.listens
+        self.open_subscriptions
             .0
             .lock()
             .retain(|listen| !Arc::ptr_eq(listen, &self.listen));

@@ -13,7 +13,7 @@ use tokio::select;
 
 use super::{
     changes::notify,
-    listens::{Due, Listen, Registration},
+    open_subscriptions::{Due, OpenSubscription, Registration},
     quota::Reserved,
     subscribe::leave_connection_task,
     watched::{EndedWatch, ResourceSubscriptions, release},
@@ -98,15 +98,15 @@ async fn register(
     role.server().connected();
     let watches = Watches::begin(cx, session.clone(), subscriptions, &mut filter).await?;
     let topics = filter.clone().into();
-    let listens = &role.listens;
-    let registration = listens.register(cx, topics, limit)?;
+    let open_subscriptions = &role.open_subscriptions;
+    let registration = open_subscriptions.register(cx, topics, limit)?;
     Ok((Box::new(filter), registration, watches))
 }
 
 /// Acknowledges the filter, then sends notifications as they become due.
 async fn stream(
     cx: &RequestContext,
-    listen: &Listen,
+    listen: &OpenSubscription,
     filter: Box<SubscriptionFilter>,
     id: &RequestId,
 ) -> Result<Infallible> {

@@ -1,4 +1,4 @@
-//! News: the messages between nodes about sessions that several of them may have, and their processing.
+//! The messages that nodes exchange about shared sessions, and their processing.
 
 use std::{
     sync::{Arc, Weak},
@@ -22,8 +22,8 @@ use super::{
         quota::QuotaExceeded,
         restore::take_over,
         session::Session,
-        stream_writer::{Place, RETRY},
-        streams::STANDING_STREAM,
+        stream_writer::{RETRY, StreamKey},
+        streams::GET_STREAM,
     },
     forward::Forwarder,
     questions::look_for_answers,
@@ -52,7 +52,7 @@ const RENEWED_AT_ONCE: usize = 32;
 /// A message to the other nodes about a session, which is identified by the hash of its id.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum News {
+enum SessionMessage {
     Over {
         session: String,
     },
@@ -130,12 +130,12 @@ impl StreamableHttp {
         let Some(store) = &self.settings.events else {
             return;
         };
-        let standing = Place {
+        let get_stream = StreamKey {
             store: Arc::clone(store),
             session: Arc::clone(session.id()),
-            stream: STANDING_STREAM.into(),
+            stream: GET_STREAM.into(),
         };
-        let forwarder = Forwarder::new(session.connection(), standing);
+        let forwarder = Forwarder::new(session.connection(), get_stream);
         if session.forward_by(Arc::clone(&forwarder)) {
             look_for_answers(session, store);
             forwarder.begin();
@@ -173,7 +173,8 @@ impl StreamableHttp {
         let (version, is_saved) = persistence.save(session.id(), change, settings).await;
         if let Some(version) = version {
             let session = hashed(session.id());
-            self.tell(&News::Changed { session, version }).await;
+            self.tell(&SessionMessage::Changed { session, version })
+                .await;
         }
         is_saved
     }
@@ -190,14 +191,14 @@ impl StreamableHttp {
         let Some(persistence) = session.persistence() else {
             return false;
         };
-        let over = News::Over {
+        let over = SessionMessage::Over {
             session: hashed(session.id()),
         };
         persistence.remove(session.id()).await && self.tell(&over).await
     }
 
     /// Publishes news to other nodes. Returns whether that succeeded.
-    async fn tell(&self, news: &News) -> bool {
+    async fn tell(&self, news: &SessionMessage) -> bool {
         let (Some(bus), Ok(news)) = (&self.settings.bus, serde_json::to_vec(news)) else {
             return false;
         };
@@ -217,13 +218,13 @@ impl StreamableHttp {
             return Ok(());
         };
         let session = hashed(session.id());
-        match serde_json::to_vec(&News::Posted { session, message }) {
+        match serde_json::to_vec(&SessionMessage::Posted { session, message }) {
             Ok(news) => bus.publish(TOPIC, news.into()).await,
             Err(_) => Ok(()),
         }
     }
 
-    /// Listens for news of other nodes about sessions, for as long as the endpoint exists.
+    /// OpenSubscriptions for news of other nodes about sessions, for as long as the endpoint exists.
     fn listen_for_news(&self) {
         let Some(bus) = self.settings.bus.clone() else {
             return;
@@ -241,19 +242,19 @@ impl StreamableHttp {
         };
         let sessions = &self.state.sessions;
         match serde_json::from_slice(message) {
-            Ok(News::Over { session }) => {
+            Ok(SessionMessage::Over { session }) => {
                 if let Some(session) = sessions.find_hashed(&session) {
                     self.end_known(&session);
                 }
             }
-            Ok(News::Changed { session, version }) => {
+            Ok(SessionMessage::Changed { session, version }) => {
                 if let Some(session) = sessions.find_hashed(&session)
                     && let Some(persistence) = session.persistence()
                 {
                     persistence.note_version(version);
                 }
             }
-            Ok(News::Posted { session, message }) => {
+            Ok(SessionMessage::Posted { session, message }) => {
                 if let Some(session) = sessions.find_hashed(&session) {
                     take_message(&session, message.get());
                 }

@@ -16,14 +16,14 @@ use crate::{
 };
 
 /// The finishing of the response to a request.
-pub(super) struct Finish {
+pub(super) struct ResponseFinisher {
     cors: Option<Cors>,
     budget: Arc<Budget>,
     stall: Duration,
     is_http1: bool,
 }
 
-impl Finish {
+impl ResponseFinisher {
     /// # Errors
     /// The response to a preflight, which is not a request to the endpoint.
     pub(super) fn of(
