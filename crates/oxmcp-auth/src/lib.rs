@@ -1,21 +1,5 @@
 //! Authorization of the Model Context Protocol without I/O: each step takes what was received, and returns the next HTTP
 //! request or the decision. The crate has no runtime and no clock.
-//!
-//! | | |
-//! |---|---|
-//! | `error` | the one error type |
-//! | `exchange` | HTTP requests to send and responses to read |
-//! | `secret`, `time` | secrets that `Debug` does not show, random ones, and seconds since 1970 |
-//! | `bounded_map` | maps of bounded size, which evict their oldest entries |
-//! | `challenge` | `WWW-Authenticate`, parsed and written |
-//! | `scope` | sets of scopes |
-//! | `metadata/` | metadata of protected resources and of authorization servers |
-//! | `client/` | the steps of a client: from a refused request to a token |
-//! | `jose/` | signed tokens: keys, key sets, signatures |
-//! | `dpop/` | proofs of possession, made and verified |
-//! | `jwt` | claims, and the checks that make an access token valid |
-//! | `server/` | the resource server: verification of tokens, and responses to refused requests |
-//! | `url_rules` | the rules for URLs that a peer names |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

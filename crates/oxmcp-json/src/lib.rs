@@ -3,13 +3,6 @@
 //! A [`Cursor`] checks text of unknown validity and hands out its values as [`Text`]s; a `Text` is traversed without a
 //! second check; [`write_string`] appends a string as JSON. Property tests compare their results with those of
 //! serde_json.
-//!
-//! | | |
-//! |---|---|
-//! | `cursor` | [`Cursor`]: the single pass over unchecked text |
-//! | `text` | [`Text`], [`Members`], [`Items`], [`Walk`]: values that are known to be valid JSON |
-//! | `names` | duplicate names within an object |
-//! | `strings` | reading and writing strings |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

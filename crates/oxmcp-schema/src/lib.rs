@@ -17,18 +17,6 @@
 //! assert_eq!(violations.iter().count(), 2);
 //! # Ok::<(), serde_json::Error>(())
 //! ```
-//!
-//! | | |
-//! |---|---|
-//! | `schema`, `into_schema`, `options`, `violations`, `error` | the public types |
-//! | `infer` | inference from types: the output of schemars, simplified, in the order of the fields |
-//! | `fast` | validation, reading and writing in one pass, for the schemas that types have |
-//! | `full` | the validator of every keyword of every dialect, with a work budget |
-//! | `hosts` | the form of a schema that hosts accept, and the parts of a schema that some of them refuse |
-//! | `explain` | descriptions of violations that a model can act on |
-//! | `mend` | arguments that are valid after a small change |
-//! | `limits` | limits on the size of schemas |
-//! | `strings` | objects whose members are given as strings: the arguments of prompts and URI templates |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

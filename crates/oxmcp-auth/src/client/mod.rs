@@ -3,23 +3,6 @@
 //! A [`Conversation`] is a step that sends HTTP requests: it gives a request, takes the response, and finally has a result.
 //! [`Discovery`] finds the authorization server, [`choose_client`] chooses the client at that server, [`Authorization`] is
 //! the request that the user has to approve, and a [`TokenRequest`] of any grant results in [`Tokens`].
-//!
-//! | | |
-//! |---|---|
-//! | `conversation` | requests that lead to one result |
-//! | `refusal` | refusals of an MCP server that concern authorization |
-//! | `discovery` | discovery of the metadata of an MCP server's authorization server |
-//! | `identity` | a client that is known to an authorization server |
-//! | `choice` | the choice of the client to use |
-//! | `registration` | metadata of a client; dynamic registration |
-//! | `authentication` | the authentication of a client at a token endpoint |
-//! | `authorization` | the authorization request, and the response to it |
-//! | `scope_selection` | the selection of the scopes to request; bounds on requests for more |
-//! | `token_request` | token requests of every grant |
-//! | `oauth_error` | errors of OAuth endpoints, with messages without secrets |
-//! | `tokens` | issued tokens, and the headers with which they are sent |
-//! | `revocation` | revocation of a token |
-//! | `credentials` | stored logins, by user, issuer and resource |
 
 mod authentication;
 mod authorization;

@@ -4,17 +4,6 @@
 //! value each type wants: it takes `null` for an absent member, `[]` for an empty object, text for a number, and leaves out members
 //! and entries that still do not fit. It returns the value and the list of what it tolerated. [`Leniency`] is the table of all that
 //! is tolerated.
-//!
-//! | | |
-//! |---|---|
-//! | `leniency.rs` | the table of leniencies, and one tolerated deviation |
-//! | `envelope.rs` | messages that are not JSON-RPC to the letter, written again |
-//! | `reading.rs` | the reading of a value, in attempts |
-//! | `state.rs` | the attempts, their repairs and their budget |
-//! | `deserializer.rs` | the deserializer that takes what peers write for what the type wants |
-//! | `list.rs`, `schema.rs` | readers of lists and JSON Schemas, for the fields of types |
-//! | `repair.rs` | repairs of texts |
-//! | `error.rs` | the error of a reading, with its place |
 
 mod deserializer;
 mod envelope;

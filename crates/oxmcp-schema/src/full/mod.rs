@@ -10,15 +10,6 @@
 //! that apply other schemas, and collects [`Failure`](failure::Failure)s, which [`explain`](crate::explain) describes.
 //!
 //! Whether a schema is valid is checked in the same way, by the [`grammar`] of its dialect.
-//!
-//! | | |
-//! |---|---|
-//! | `compile`, `nodes`, `keywords` | compilation of a document to numbered nodes |
-//! | `resources`, `uri` | the targets of references |
-//! | `dialect`, `grammar` | the dialects, and the validation of schemas |
-//! | `run`, `apply`, `at` | validation of a value against the nodes, within a budget of steps |
-//! | `failure` | the failures that are found |
-//! | `number`, `pattern` | numbers by value; ECMAScript patterns |
 
 mod apply;
 mod at;

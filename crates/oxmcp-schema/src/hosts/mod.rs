@@ -2,12 +2,6 @@
 //!
 //! A host passes the schemas of tools on to the API of its model. Most APIs support a part of JSON Schema, and many refuse
 //! all tools of a request because of one keyword in one of them.
-//!
-//! | | |
-//! |---|---|
-//! | `listed` | the form of a schema that hosts accept |
-//! | `merge` | the forms at the root of a schema as one object |
-//! | `rules` | the parts of a schema that some hosts refuse |
 
 pub(crate) mod listed;
 pub(crate) mod merge;

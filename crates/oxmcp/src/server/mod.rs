@@ -1,18 +1,4 @@
 //! Server: its features and sessions, and the dispatch of requests to handlers.
-//!
-//! | file or folder | contents |
-//! |---|---|
-//! | `server.rs` | [`Server`]: a handle to its features, its settings and its connections |
-//! | `session.rs` | [`ServerSession`]: connecting, and the facts about the client |
-//! | `features.rs` | the features and settings of a server, and the results of `initialize` and `server/discover` |
-//! | `registry.rs` | the registry of the features of one kind |
-//! | `methods.rs` | the table of the methods |
-//! | `dispatch/` | from a request to the handler |
-//! | `tool/`, `prompt/`, `resource/`, `completion/` | the features: definition, handler, output, registered, server |
-//! | `definitions/` | the options that these definitions have in common, and findings about them |
-//! | `ask/` | questions of handlers to the client |
-//! | `subscriptions/` | notifying clients of changes |
-//! | `logging/` | log messages to clients |
 
 mod ask;
 mod completion;

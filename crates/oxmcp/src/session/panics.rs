@@ -1,4 +1,8 @@
 //! Panics of user code, which become errors.
+//!
+//! Panics are caught in `inbound/run.rs` (handlers), `finish_round` of `server/ask/rounds.rs` (handlers that may ask),
+//! `server/tool/layer.rs` (handlers of tasks), `notifications/queue.rs`, `server/dispatch/requests.rs`, `client/dispatch.rs`,
+//! and, for a user's HTTP client, in `post.rs` and `executor.rs` of `http/client/exchange/`. The peer gets -32603.
 
 use std::{
     any::Any,

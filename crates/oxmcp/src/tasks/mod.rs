@@ -38,22 +38,16 @@
 //! See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
 //! [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
 
-// The files of this module, which apart from `legacy/` builds on interfaces of the crate that are not specific to tasks:
+// Where it is decided:
 //
-// | `policy` | [`TaskPolicy`], the conditions under which a call becomes a task |
-// | `tool` | tools with a policy, and the context of a task for their handlers |
-// | `running` | a call that continues as a task |
-// | `engine` | [`Tasks`]: settings, ids, creation, lookup and changes of tasks |
-// | `takeover/` | continuing the tasks of processes that ended |
-// | `legacy/` | tasks of 2025-11-25, which clients ask for |
-// | `methods` | the methods of the extension, and [`TaskControl`] |
-// | `scopes` | the scopes that the tool of a task needs |
-// | `record` | the stored data of a task, and its changes |
-// | `store` | the trait of stores |
-// | `memory` | the store in memory |
-// | `state` | a task as its owner sees it |
-// | `wire` | the messages of the extension |
-// | `client/` | the tasks of a client |
+// - When a call becomes a task: `run` (`tool.rs`), in the tool's layer (`server/tool/layer.rs`), which detaches the handler;
+//   `start` (`running.rs`) hands its future to `Inner::drive`. If the client asks for a task (2025-11-25): `take_task` in
+//   `server/dispatch/lookup.rs`. Ownership: `Tasks::find` and `own_ids` (`engine.rs`), and `scopes.rs`. The first final change
+//   to `TaskRecord` (`record.rs`) wins.
+// - A process that has ended: `takeover/orphans.rs` looks from `Server::begin_serving` on, and claims; `resume` (`running.rs`)
+//   calls the tool again through `server/dispatch/replay.rs`, and `Run` (`takeover/journal.rs`) knows what it did. Clients, in
+//   `client/`: `start.rs` finds out, `Drive` (`drive.rs`) waits, `Clock` (`pace.rs`) is its time-out; `CallDriver` in
+//   `client/requests/call_driver.rs` leads there.
 
 #[cfg(feature = "client")]
 mod client;

@@ -2,14 +2,6 @@
 //!
 //! Every outgoing message is projected once, so that a peer never receives a member that its revision cannot parse:
 //! members that it does not have are dropped, or expressed in another way if there is one.
-//!
-//! | | |
-//! |---|---|
-//! | `project` | the trait of types that can be projected, and the error codes |
-//! | `messages` | params, results and capabilities |
-//! | `tools`, `structured` | tools and their results, structured content included; the schemas of tools |
-//! | `content` | content, resources, descriptions |
-//! | `elicitation`, `sampling` | elicitation requests and results, sampling messages |
 
 mod content;
 mod elicitation;

@@ -5,13 +5,6 @@
 //! `regress` is exactly ECMAScript, but takes exponential time for some patterns. Patterns and texts come from peers
 //! here, and the only question is whether a pattern matches, never where. This allows a small implementation: it
 //! follows all paths through a pattern at once, so the time is bounded by the product of the two lengths.
-//!
-//! | | |
-//! |---|---|
-//! | `syntax` | parsing of a pattern to a tree |
-//! | `class` | sets of characters |
-//! | `program` | compilation of the tree to instructions |
-//! | `search` | execution of a program on a text |
 
 mod class;
 mod program;

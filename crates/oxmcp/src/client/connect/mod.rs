@@ -1,12 +1,11 @@
 //! The opening of a session: discovery of the server's revisions, negotiation, and fallback.
 //!
-//! | | |
-//! |-|-|
-//! | `negotiate.rs` | the choice of the first request, the fallbacks, and the session that is handed out |
-//! | `handshake.rs` | `server/discover` and `initialize` on one connection |
-//! | `reconnect.rs` | a new session with the same server, set up like the one that has ended |
-//! | `patience.rs` | the timeouts of a server that is being connected to |
-//! | `known_servers.rs` | the eras of servers, kept for the next connection |
+//! # Where it is decided
+//!
+//! Whether a server is legacy, and which revision is spoken: `Handshake::discover` (`handshake.rs`), by oxmcp-protocol
+//! `revision/negotiation.rs` (`is_answer` tells which errors say nothing about the era). The first request, silence and
+//! fallbacks: `negotiate.rs`. Over HTTP, an era that was concluded from silence or from a 500 is not remembered, and a refused
+//! `initialize` may lead to the transport of 2024-11-05 (`http/client/sse_2024.rs`).
 
 pub(super) mod handshake;
 pub(super) mod known_servers;

@@ -1,15 +1,4 @@
 //! The client's side of HTTP: an endpoint, which is a transport over every HTTP transport of the protocol.
-//!
-//! | | |
-//! |---|---|
-//! | `endpoint` | a server at a URL, as users configure it |
-//! | `halves` | the reader and the writer that the session's driver uses |
-//! | `exchange/` | the POST of a message and its response, polled while the driver reads |
-//! | `login/` | tokens of the program, and logins of every kind |
-//! | `reconnect/` | retries, resumption, recovery of sessions, redirects |
-//! | `sse_2024` | the transport of 2024-11-05 |
-//! | `transport/` | the HTTP client: connections, pool, TLS, proxies |
-//! | `redaction` | redaction of secrets in names and texts |
 
 mod endpoint;
 mod exchange;

@@ -1,16 +1,14 @@
 //! Protection of an endpoint by tokens: access tokens of authorization servers, or tokens of its own.
 //!
-//! | | |
-//! |---|---|
-//! | `protection` | the one or the other, and what they have in common |
-//! | `token_authentication` | tokens of the endpoint's own, which a function of the user checks |
-//! | `protected_resource` | [`ProtectedResource`]: its settings |
-//! | `guard` | the check of each request: extraction and verification of its token, and the demands of the endpoint |
-//! | `deadline` | the end of streams that last longer than their request |
-//! | `fetch` | the requests for keys, and for the introspection of tokens |
-//! | `metadata` | [`ProtectedResourceMetadataService`]: the metadata that tell clients where to get tokens |
-//!
 //! The decisions are made in `oxmcp-auth`; this module does the I/O and the waiting.
+//!
+//! # Where it is decided
+//!
+//! After `Host` and `Origin`, `Protection::admit` (`protection.rs`) checks the token: the endpoint's own tokens in
+//! `token_authentication.rs`, access tokens in `guard.rs`, by `TokenVerifier` and `ResourceServer` of oxmcp-auth. Once the
+//! message is read, `needed_scopes` (`server/dispatch/scopes.rs`) finds the scopes. Both start in
+//! `http/server/validation/token.rs`. A batch in which one message lacks a scope is refused as a whole with 403. Streams end with
+//! their token: `deadline.rs`.
 
 mod deadline;
 mod fetch;

@@ -1,21 +1,16 @@
 //! The server side of HTTP.
 //!
-//! | | |
-//! |---|---|
-//! | `endpoint` | [`StreamableHttp`]: its settings and its state |
-//! | `routing` | the routing of a request to its session, or to its stateless answer |
-//! | `validation/` | the checks that a request must pass |
-//! | `stateless` | the answers to modern requests, and to legacy ones without sessions |
-//! | `sessions/` | sessions that `initialize` opens, and their streams |
-//! | `sse_2024/` | the transport of 2024-11-05 |
-//! | `streamable_session` | [`StreamableSession`], for programs that route requests themselves |
-//! | `serve/` | the accept loop and its connections |
-//! | `cors` | the headers that let pages of listed origins read responses |
-//! | `finish` | the last step of each response |
-//! | `caller` | the caller of a request, and the HTTP request that handlers can read |
-//! | `response` | [`ResponseBody`], and functions that make each kind of response |
-//! | `watched_body` | bodies that are dropped if the client reads nothing for too long |
-//! | `event_encoding` | the encoding of messages as events |
+//! # Where it is decided
+//!
+//! - Closing refuses nothing: `StreamableHttp::close_once` (`endpoint.rs`) waits until nothing is in flight, then `end`
+//!   (`sessions/lifecycle.rs`) ends the sessions; modern streams end in `StatelessAnswer::next` (`stateless.rs`); the accept loop
+//!   in `run` (`serve/accept.rs`). `Connection: close` is set in `response_finisher.rs`. Readiness is `serve/health.rs`, by what
+//!   `store/breaker.rs` knows.
+//! - The status of an error: `validation/check.rs` before dispatch, then `status` in `stateless.rs`; within a session it is 200.
+//!   503 from `unserved` (`response.rs`) promises that the request was not processed; 500 from `unanswered` does not.
+//! - Limits for each client: `READ_AHEAD` (`sessions/streams.rs`), `PART` (`event_encoding.rs`) and `MAX_UNSENT`
+//!   (`sessions/session.rs`). Timeouts of connections: `serve/activity.rs` (head, idle, stalled), `watched_body.rs`, and
+//!   `EventStream::send_to_reader` for streams of sessions.
 
 mod caller;
 mod cors;

@@ -7,21 +7,12 @@
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 //!
-//! | file | content |
-//! |---|---|
-//! | `context.rs` | the methods of a handler: `ask`, `sample`, `roots`, `step` |
-//! | `question.rs` | one or several questions, and reading their answers |
-//! | `form.rs` | the form that asks for a type |
-//! | `check.rs` | checks of questions and answers |
-//! | `detach.rs` | contexts whose questions and steps outlive the request |
-//! | `live_session.rs` | questions as requests to the client |
-//! | `rounds.rs` | questions as the result of the request |
-//! | `journal.rs` | the questions, answers and steps of a handler |
-//! | `sealed_state.rs` | the journal on its way through the client |
-//! | `reply.rs` | handlers that ask by the [`Reply`] that they return |
-//! | `returned.rs` | returned questions: read and checked for rounds, asked in a loop in sessions without rounds |
-//! | `roots.rs` | the roots of a client, cached until they change |
-//! | `server.rs`, `settings.rs` | asking outside of requests, and the settings |
+//! # Where it is decided
+//!
+//! Whether a client may be asked: `LegacySession::may_be_asked` (`server/dispatch/identity.rs`) and `question` (`check.rs`).
+//! State: `journal.rs`, sealed and opened in `rounds.rs` (`sealed_state.rs`) by the first of `state_keys`, or by the key of the
+//! process; any of them opens it (`session/sealing.rs`). State that does not open is -32602. The state of a [`Reply`] is the
+//! handler's own, and is not sealed.
 
 mod check;
 mod context;

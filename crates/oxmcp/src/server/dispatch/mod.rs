@@ -1,20 +1,16 @@
 //! Dispatch of requests to the handlers that serve them.
 //!
-//! | file | content |
-//! |---|---|
-//! | `role.rs` | the server at its end of one connection |
-//! | `requests.rs` | dispatch of requests, and the effects of notifications |
-//! | `identity.rs` | the client that sent a message; a second `initialize` is refused here |
-//! | `client_bounds.rs` | the bound on the client's description of itself that is kept |
-//! | `call.rs` | a request, as the function of its method gets it |
-//! | `lookup.rs` | the tool, prompt, resource or completer that a request names |
-//! | `scopes.rs` | the access token scopes that a request needs, by the features that it names |
-//! | `lists.rs` | lists of features, in pages |
-//! | `replay.rs` | a tool call that is made again without its client |
-//! | `session_hook.rs` | a function of the server's author that takes a session |
-//! | `recent.rs` | a cache of recent values, for clients that repeat their identity in each request |
-//!
 //! The table of the methods is `../methods.rs`.
+//!
+//! # Where it is decided
+//!
+//! - The revision of a request: `LegacySession::client_of_request` (`identity.rs`), by `RequestMeta::classify` of oxmcp-protocol
+//!   `meta/request.rs`; for `initialize` it is `negotiate` in `server/features.rs`. Over HTTP, `Message::new` and `era`
+//!   (`http/server/validation/message.rs`) decide earlier, by the body and then the header; headers that disagree with the body
+//!   are refused with 400 and -32020 by `revision_header` there.
+//! - A second `initialize`: `LegacySession::open` (`identity.rs`) refuses it with -32600. Over HTTP, `initialize` without a
+//!   session ID, or with an unknown one, opens another session; on a stateless endpoint every `initialize` succeeds.
+//! - Visibility: `Registry::get` (`server/registry.rs`); lists ask `Feature::is_listed` there (`lists.rs`).
 
 mod call;
 mod client_bounds;

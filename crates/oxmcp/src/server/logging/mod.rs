@@ -10,6 +10,10 @@
 //! revision 2026-07-28 in favour of those two.
 //!
 //! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
+//!
+//! # Where it is decided
+//!
+//! The rate: `LogFilter::admit` (`options.rs`). The level: `Audience::hears` (`message.rs`).
 
 // The files of this module:
 //

@@ -1,17 +1,5 @@
 //! Resources: data that clients can read.
 //! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
-//!
-//! | file | contents |
-//! |---|---|
-//! | `definition.rs` | [`Resource`] |
-//! | `template.rs` | [`ResourceTemplate`]: many resources with one handler |
-//! | `handler.rs` | the functions that can be handlers, and their arguments |
-//! | `variables.rs` | the variables of a template in a URI |
-//! | `output.rs` | the types that a handler may return |
-//! | `registered.rs` | resources and templates in a server's registry, and the order in which templates are matched |
-//! | `attribute.rs` | the attribute `#[resource]` |
-//! | `server.rs` | adding and removing the resources of a server |
-//! | `files/` | directories that are served as resources |
 
 pub(super) mod attribute;
 mod definition;

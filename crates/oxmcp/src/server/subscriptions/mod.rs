@@ -3,18 +3,15 @@
 //! until 2025-11-25 [resource
 //! subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
 //!
-//! | file | content |
-//! |---|---|
-//! | `server.rs` | the methods of `Server`: allowing subscriptions, resource updates, publishing |
-//! | `changes.rs` | notifying all clients of a change, coalesced |
-//! | `nodes.rs`, `change_bus.rs` | changes at other nodes: sending and receiving them, and the bus for it |
-//! | `written_changes.rs` | the notifications of changes, written once for all clients that can be notified immediately |
-//! | `topics.rs` | sets of topics that have changed, or that a client has subscribed to |
-//! | `listen_handler.rs` | `subscriptions/listen`, a request that stays open |
-//! | `open_subscriptions.rs` | the registry of these requests, and the notifications due for each |
-//! | `subscribe.rs` | `resources/subscribe` and `resources/unsubscribe` |
-//! | `watched.rs` | the resources that a session watches, and the hooks |
-//! | `quota.rs` | the quota of a client's watches over one connection, and their share of the endpoint's budget |
+//! # Where it is decided
+//!
+//! - `Server::changed` (`changes.rs`) collects changes in one set (`topics.rs`) and announces them after 10 ms with `notify_all`:
+//!   to legacy sessions by `written_changes.rs`, to modern ones by `OpenSubscriptions::add` (`open_subscriptions.rs`), at once or
+//!   by the task of `listen_handler.rs`. Other nodes learn of it through `nodes.rs` and the bus of `change_bus.rs`; a session
+//!   that several nodes have is notified once (`ToldChanges` in `http/server/sessions/stored_events.rs`).
+//! - Limits: `Quota::reserve` (`quota.rs`) and `open_subscriptions.rs`, -32603. The caches of clients are invalidated before any
+//!   handler learns of the change: `client/dispatch.rs`, `CacheState::invalidate` (`client/cache/response_cache.rs`), by `key.rs`
+//!   beside it.
 
 #[cfg(feature = "http-server")]
 mod change_bus;

@@ -1,17 +1,16 @@
 //! Tools: functions that a model can call.
 //! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
 //!
-//! | file | contents |
-//! |---|---|
-//! | `definition.rs` | [`Tool`] |
-//! | `handler.rs` | the functions that can be handlers, their arguments, and the validation of arguments and results |
-//! | `output.rs` | the types that a handler may return |
-//! | `layer.rs` | layers around the calls of a tool, which can answer differently, and detach a call from its request |
-//! | `stored_call.rs` | a call in its stored form, which can be repeated |
-//! | `error.rs` | the error of a tool |
-//! | `registered.rs` | a tool in a server's registry, which requests can call |
-//! | `attribute.rs` | the attribute `#[tool]` |
-//! | `server.rs` | adding and removing the tools of a server |
+//! # Where it is decided
+//!
+//! - Structured results for older revisions: `Structured` (`output.rs`) adds the text in every revision; `structured_content` in
+//!   oxmcp-protocol `revision/projection/tools.rs` drops the rest (up to 2025-03-26) or wraps it, and `CallToolResult::project`
+//!   marks wrapped content in `_meta`. Output schemas: `Tool::project`. Clients read with `read_structured`
+//!   (`client/requests/results.rs`).
+//! - The words that a model reads. Wrong arguments: oxmcp-schema `explain/rules.rs`, and `refusal.rs` for types that accept less
+//!   than their schema, called by `ToolSchemas::refused` (`handler.rs`), which first tries to mend them with oxmcp-schema
+//!   `mend.rs`. Misspelled names: `explain/misspelt.rs`. Duplicate keys: `duplicate_key` in `server/registry.rs`. Failures:
+//!   `error.rs`. An unknown tool is a protocol error: `Call::unknown` in `server/dispatch/call.rs`.
 
 pub(super) mod attribute;
 mod definition;

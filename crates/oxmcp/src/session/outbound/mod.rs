@@ -1,11 +1,14 @@
 //! Calls of this side, from the options to the answer.
 //!
-//! | file | |
-//! |---|---|
-//! | `call.rs` | sending a call, waiting for its answer, cancelling it |
-//! | `options.rs` | timeouts, progress, cancellation, metadata |
-//! | `calls.rs` | the table of pending calls, their answers and alarms |
-//! | `deadline.rs` | the deadline of a call, and the events that put it off |
+//! # Where it is decided
+//!
+//! - A call times out in `CallInFlight::answer` (`call.rs`) by its `Deadline` (`deadline.rs`): 60 s by default (`Features::new`
+//!   in `client/features.rs`), and waiting for room in the outbox counts (`wait_to_send`). Progress that was asked for, a legacy
+//!   server's question to the user or a model, and a login put the deadline off, up to 10 minutes in all, or up to the call's own
+//!   time-out if that is longer (`options.rs`). `PendingCalls::ring` (`calls.rs`) wakes the call. Each modern round trip has a
+//!   deadline of its own (`client/requests/multi_round_trip.rs`).
+//! - Dropping `CallInFlight` (`call.rs`) cancels the call with `notifications/cancelled`, except `initialize`. Over modern HTTP
+//!   nothing is sent: `Exchanges::start` (`http/client/exchange/post.rs`) ends the HTTP request.
 
 pub(crate) mod call;
 pub(crate) mod calls;

@@ -1,19 +1,10 @@
 //! Authorization of a client's requests: by tokens of the program, and by logins of every kind.
 //!
-//! | | |
-//! |---|---|
-//! | `authorizer` | the trait that provides the authorization of each request, and handles refusals |
-//! | `authorized_client` | an HTTP client that authorizes its requests, and sends refused ones again |
-//! | `settings` | the settings of a login |
-//! | `engine` | the authorizer of a login: one flight for all requests that wait, refresh, step-up |
-//! | `failure` | the meaning of failures, and their error messages |
-//! | `flow` | the flow from a refusal to credentials, by every grant |
-//! | `fetch` | the sender of a login's requests: guarded, and bounded in time and size |
-//! | `loopback` | the listener that a browser is redirected to |
-//! | `browser` | the prompts that show the page of a login: by an opener, or by this machine's browser and terminal |
-//! | `attempt` | logins of web back ends, begun and finished by two requests |
-//! | `stored` | stored logins: lookup, listing, and logout |
-//! | `token_store/` | the stores of credentials |
+//! # Where it is decided
+//!
+//! At 401 and 403, `AuthorizedClient` (`authorized_client.rs`) asks `LoginEngine` (`engine.rs`): one login for all requests that
+//! wait (`Shared::fly`), refresh, step-up. `Flow::run` (`flow.rs`) knows every grant. Trust in metadata, issuers and responses is
+//! decided in oxmcp-auth `client/`; allowed addresses in `http/client/transport/address_guard.rs`.
 
 mod attempt;
 mod authorized_client;

@@ -1,11 +1,11 @@
 //! Reconnection: resumed streams, retries, recovered sessions, and redirects.
 //!
-//! | | |
-//! |---|---|
-//! | `retry` | the pauses between attempts |
-//! | `resumption` | resumption of streams that broke off, and the stream by GET |
-//! | `session_recovery` | another session in place of one that the server has lost |
-//! | `redirect` | redirects |
+//! # Where it is decided
+//!
+//! Redirects: `redirect.rs`. Retries: `retry.rs`, used by `Exchanges::send`, and by `deliver` (`exchange/post.rs`) for answers.
+//! Lost sessions: `session_recovery.rs`, started by `Exchanges::exchange`; after a refusal without a reason once until a success
+//! (`Doubts` in `exchange/shared.rs`). Requests that HTTP/2 left unprocessed: `http/client/transport/default_client.rs`. How an
+//! error tells it: `is_unserved` in `error/http.rs`. Broken streams: `resumption.rs`.
 
 pub(super) mod redirect;
 pub(super) mod resumption;

@@ -1,11 +1,5 @@
 //! Transport of 2024-11-05 (HTTP with SSE): messages arrive by POST, and all responses go into one stream of events, which the
 //! client has opened with GET.
-//!
-//! | | |
-//! |---|---|
-//! | `service` | [`LegacySse`], a service for any number of sessions |
-//! | `sessions` | the registry of its sessions, and their quota |
-//! | `transport` | [`SseTransport`], one session, for programs that route requests themselves |
 
 mod service;
 mod sessions;

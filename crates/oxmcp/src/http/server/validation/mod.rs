@@ -1,18 +1,17 @@
 //! Validation of a request over HTTP before it is served: the checks, in the order in which they are made.
 //!
-//! | | |
-//! |---|---|
-//! | `run` | the order of the checks |
-//! | `check` | the checks, and the status and error code of each |
-//! | `access` | `Host` and `Origin` |
-//! | `head` | the headers that describe the body |
-//! | `token` | the access token, and its scopes |
-//! | `body` | reading the body within its limits |
-//! | `message` | the message, its era, and its checks |
-//! | `mirrored_headers` | headers that repeat members of the body |
-//! | `refusal` | the response to a request that failed a check |
-//!
 //! See [server validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#server-validation).
+//!
+//! # Where it is decided
+//!
+//! - `run.rs` has the order of the checks, `check.rs` the status and code of each, and `access.rs` `Host` and `Origin`, which
+//!   come before all others and before the body is read: 403. What browsers are allowed: `http/server/cors.rs`. Of these, the
+//!   transport of 2024-11-05 makes `check_access` only.
+//! - Headers that repeat a message: clients send them in `transport/mirror.rs`, and once more in
+//!   `CallRequest::wants_other_headers` (`client/requests/call_request.rs`); servers check them in `mirrored_headers.rs`, for
+//!   hidden tools in `ServerRole::check_deferred`.
+//! - Malformed messages are refused by `Refusal::malformed` (`refusal.rs`) and `check_batch` (`run.rs`); `respond` in
+//!   `http/server/routing.rs` removes a byte order mark.
 
 mod access;
 mod body;

@@ -1,14 +1,5 @@
 //! Directories that are served as resources.
 //! See [`file://`](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#file%3A%2F%2F).
-//!
-//! | file | contents |
-//! |---|---|
-//! | `definition.rs` | [`FileResources`] |
-//! | `read.rs` | reading a file as a resource |
-//! | `roots.rs` | the roots of a client, which bound the files that it may read |
-//! | `path.rs` | paths in URIs |
-//! | `directory.rs` | reading and listing below a directory, and nothing outside of it |
-//! | `entry.rs`, `unix.rs`, `portable.rs` | the file system |
 
 mod definition;
 mod directory;

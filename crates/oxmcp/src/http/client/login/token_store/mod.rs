@@ -1,14 +1,4 @@
 //! Stores of credentials.
-//!
-//! | | |
-//! |---|---|
-//! | `store` | the trait, and its form as a trait object |
-//! | `memory` | a store in memory |
-//! | `file` | a store in files |
-//! | `keyring` | a store in files that are sealed with a key of the operating system's keyring |
-//! | `login_files` | the files of logins in their folder: names, contents, rights, atomic writes |
-//! | `file_lock` | a lock of a file, across processes |
-//! | `app_folder` | the folder in which a program keeps its state |
 
 mod app_folder;
 mod file;
